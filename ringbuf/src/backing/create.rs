@@ -1,0 +1,175 @@
+//! Making a segment and its control object.
+
+use super::{
+    reserve::{KeptFile, ReserveError, Reserver},
+    room,
+};
+use crate::{
+    control::{CONTROL_BYTES, server::ControlServer},
+    header::identity::{Backing, Identity},
+    layout::{Layout, Sizes},
+    process,
+    words::MappedWords,
+};
+use memmap2::MmapRaw;
+use shared_memory::{ShmemConf, ShmemError};
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    ptr::NonNull,
+};
+
+/// Which backing the settings ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackingChoice {
+    /// A POSIX object where half of /dev/shm's free room is enough, else a memfd.
+    Auto,
+    Only(Backing),
+}
+
+/// Why there is no segment.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("RLIMIT_FSIZE allows files of {limit_bytes} bytes, the smallest segment needs {needed_bytes}")]
+    FileSizeLimit { limit_bytes: u64, needed_bytes: u64 },
+    #[error("/dev/shm is missing or cannot be written, and GPUTAP_BACKING asks for it: {source}")]
+    Shm { source: ShmemError },
+    #[error("memfd: {source}")]
+    Memfd { source: io::Error },
+    #[error("the head of the segment could not be reserved: {0}")]
+    Reserve(#[from] ReserveError),
+    #[error("the segment was mapped at address 0")]
+    Null,
+}
+
+/// A segment that nobody can read yet (its magic is missing), and what its maker does with it.
+pub struct Created {
+    pub words: MappedWords,
+    pub layout: Layout,
+    pub identity: Identity,
+    pub reserver: Reserver,
+    pub control: ControlServer<MappedWords>,
+}
+
+/// Below this share of /dev/shm, `auto` takes a memfd: one PyTorch run loads 172 MB of cubins.
+const ENOUGH_SHM_BYTES: u64 = 512 << 20;
+/// A tap never takes more than this of the machine's memory through a memfd.
+const MEMFD_LIMIT_BYTES: u64 = 4 << 30;
+
+/// Makes a segment of at most `sizes` (the cubin area shrinks to what RLIMIT_FSIZE allows) and its control object,
+/// and reserves their fixed part. Both stay mapped for the life of the process.
+pub fn create(sizes: Sizes, choice: BackingChoice) -> Result<Created, CreateError> {
+    let sizes = within_file_size_limit(sizes)?;
+    let layout = Layout::new(sizes);
+    let nonce = process::random();
+    let share_bytes = room::free_bytes("/dev/shm").unwrap_or(0) / 2;
+    let made = match choice {
+        BackingChoice::Only(Backing::Shm) => named(layout, nonce, share_bytes)?,
+        BackingChoice::Only(Backing::Memfd) => memfd(layout, nonce)?,
+        BackingChoice::Auto if share_bytes >= ENOUGH_SHM_BYTES.min(layout.total_words as u64 * 8) => {
+            named(layout, nonce, share_bytes).or_else(|_| memfd(layout, nonce))?
+        }
+        BackingChoice::Auto => memfd(layout, nonce)?,
+    };
+    finish(made, layout, nonce)
+}
+
+struct Made {
+    segment: MappedWords,
+    control: MappedWords,
+    file: Option<KeptFile>,
+    backing: Backing,
+    limit_bytes: u64,
+}
+
+fn finish(made: Made, layout: Layout, nonce: u64) -> Result<Created, CreateError> {
+    let in_dev_shm = made.backing == Backing::Shm;
+    let control_bytes = made.control.clone();
+    Reserver::new(control_bytes, None, in_dev_shm, CONTROL_BYTES as u64).reserve(0, CONTROL_BYTES as u64)?;
+    let mut reserver = Reserver::new(made.segment.clone(), made.file, in_dev_shm, made.limit_bytes);
+    reserver.reserve(0, layout.fixed_words as u64 * 8)?;
+    let pid = std::process::id();
+    let identity = Identity::current(pid, made.backing, nonce, process::monotonic_ns());
+    identity.write(&made.segment, &layout.sizes);
+    let control = ControlServer::new(made.control, nonce, pid);
+    Ok(Created { words: made.segment, layout, identity, reserver, control })
+}
+
+/// Shrinks the cubin area until the file may be as large as it has to be.
+fn within_file_size_limit(mut sizes: Sizes) -> Result<Sizes, CreateError> {
+    let limit_bytes = room::file_size_limit_bytes();
+    let needed_bytes = Layout::new(sizes).total_words as u64 * 8;
+    let over_bytes = needed_bytes.saturating_sub(limit_bytes).next_multiple_of(crate::layout::PAGE_BYTES as u64);
+    if over_bytes > sizes.cubin_bytes as u64 {
+        return Err(CreateError::FileSizeLimit { limit_bytes, needed_bytes: needed_bytes - sizes.cubin_bytes as u64 });
+    }
+    sizes.cubin_bytes -= over_bytes as usize;
+    Ok(sizes)
+}
+
+fn named(layout: Layout, nonce: u64, limit_bytes: u64) -> Result<Made, CreateError> {
+    let namespace = process::this().pid_namespace;
+    let name = |what: &str| format!("/gputap-{namespace}-{}-{nonce:016x}.{what}", std::process::id());
+    let segment = named_object(&name("ring"), layout.total_words * 8)?;
+    let control = named_object(&name("ctl"), CONTROL_BYTES)?;
+    Ok(Made { segment, control, file: None, backing: Backing::Shm, limit_bytes })
+}
+
+fn named_object(name: &str, size_bytes: usize) -> Result<MappedWords, CreateError> {
+    let object = ShmemConf::new().os_id(name).size(size_bytes).create();
+    let object = object.map_err(|source| CreateError::Shm { source })?;
+    let base = NonNull::new(object.as_ptr()).ok_or(CreateError::Null)?;
+    // Its Drop would unmap and unlink: the object has to outlive even the process.
+    std::mem::forget(object);
+    // SAFETY: mmap gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
+    Ok(unsafe { MappedWords::new(base, size_bytes / 8, None) })
+}
+
+fn memfd(layout: Layout, nonce: u64) -> Result<Made, CreateError> {
+    let make = || -> io::Result<Made> {
+        let (segment, file) = memfd_object(&format!("gputap-{nonce:016x}.ring"), layout.total_words * 8)?;
+        // The control object's descriptor stays open for readers to find; nothing here uses it again.
+        let (control, control_file) = memfd_object(&format!("gputap-{nonce:016x}.ctl"), CONTROL_BYTES)?;
+        std::mem::forget(control_file);
+        let file = Some(KeptFile::new(file)?);
+        Ok(Made { segment, control, file, backing: Backing::Memfd, limit_bytes: MEMFD_LIMIT_BYTES })
+    };
+    make().map_err(|source| CreateError::Memfd { source })
+}
+
+fn memfd_object(name: &str, size_bytes: usize) -> io::Result<(MappedWords, OwnedFd)> {
+    let name = std::ffi::CString::new(name)?;
+    // SAFETY: `name` is NUL-terminated.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and ours.
+    let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    file.set_len(size_bytes as u64)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: no memory is passed.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let map = MmapRaw::map_raw(&file)?;
+    let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+    std::mem::forget(map);
+    // SAFETY: memmap2 gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
+    Ok((unsafe { MappedWords::new(base, size_bytes / 8, None) }, high(file)))
+}
+
+/// Moves a descriptor out of the range of numbers that jobs use and count on.
+fn high(file: File) -> OwnedFd {
+    const LEAST: [libc::c_int; 3] = [1000, 500, 200];
+    for least in LEAST {
+        // SAFETY: no memory is passed.
+        let fd = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+        if fd >= 0 {
+            // SAFETY: the descriptor is new and ours.
+            return unsafe { OwnedFd::from_raw_fd(fd) };
+        }
+    }
+    file.into()
+}

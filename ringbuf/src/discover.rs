@@ -1,0 +1,174 @@
+//! Finding taps: named objects in /dev/shm (ours and, through /proc/PID/root, those of other mount namespaces) and
+//! memfds through /proc/PID/fd. Nothing that a segment says is ever used as a path.
+
+use crate::{attach::Attached, process};
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// A tap that was found; it may end at any time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// As we see it; as the process saw itself where it is dead or cannot be seen.
+    pub pid: u32,
+    pub segment: PathBuf,
+    pub control: PathBuf,
+    /// The process runs (and is not a later one with the same pid).
+    pub alive: bool,
+    nonce: u64,
+    /// Device and inode: two names may lead to one tap, and no stranger's file can pass for it.
+    file: (u64, u64),
+}
+
+/// Why there is no tap to attach to.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("there is no process {pid}")]
+    NoProcess { pid: u32 },
+    #[error(
+        "process {pid} carries no tap. A tap has to be there from the start: run the job with `gputap record -- CMD` \
+         or `gputap top -- CMD`, or set the variables that `gputap env` prints before starting it"
+    )]
+    NoTap { pid: u32 },
+    #[error("process {pid} belongs to another user and cannot be looked into: run gputap as that user, or as root")]
+    Permission { pid: u32 },
+}
+
+/// Every tap that can be seen, dead ones included, ordered by pid.
+pub fn discover() -> Vec<Found> {
+    let mut found = named_in(Path::new("/dev/shm"));
+    let own_mounts = fs::read_link("/proc/self/ns/mnt").ok();
+    for pid in process::all_pids() {
+        let folder = Path::new("/proc").join(pid.to_string());
+        let mounts = fs::read_link(folder.join("ns/mnt")).ok();
+        if mounts.is_some() && mounts != own_mounts {
+            found.extend(named_in(&folder.join("root/dev/shm")));
+        }
+        found.extend(memfds_of(pid, &folder));
+    }
+    let mut seen = HashSet::new();
+    found.retain(|f| seen.insert(f.file));
+    found.sort_by_key(|f| (f.pid, f.nonce));
+    found
+}
+
+/// The living tap of process `pid`.
+pub fn find(pid: u32) -> Result<Found, FindError> {
+    let folder = Path::new("/proc").join(pid.to_string());
+    if !folder.exists() {
+        return Err(FindError::NoProcess { pid });
+    }
+    let own = |f: &Found| f.pid == pid && f.alive;
+    let memfds = || memfds_of(pid, &folder).into_iter().find(own);
+    let named = || named_in(&folder.join("root/dev/shm")).into_iter().find(own);
+    let here = || named_in(Path::new("/dev/shm")).into_iter().find(own);
+    if let Some(found) = here().or_else(named).or_else(memfds) {
+        return Ok(found);
+    }
+    let denied =
+        |path: &str| fs::read_dir(folder.join(path)).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+    if denied("fd") || denied("root/dev/shm") {
+        Err(FindError::Permission { pid })
+    } else {
+        Err(FindError::NoTap { pid })
+    }
+}
+
+/// Removes the named objects of dead processes of our own pid namespace; gives the segments removed. Never touches
+/// those of other namespaces, whose processes we may be unable to see.
+pub fn sweep() -> Vec<PathBuf> {
+    let own = process::this().pid_namespace;
+    // One whose maker died before its header was whole, or of another ABI, goes by its name.
+    let ours = |f: &Found| {
+        namespace_in_name(&f.segment) == Some(own)
+            && Attached::open(f).map_or(true, |a| a.identity().pid_namespace == own)
+    };
+    let dead = named_in(Path::new("/dev/shm")).into_iter().filter(|f| !f.alive && ours(f) && !is_mapped(f.file));
+    dead.filter_map(|f| {
+        let _ = fs::remove_file(&f.control);
+        fs::remove_file(&f.segment).ok().map(|()| f.segment)
+    })
+    .collect()
+}
+
+/// Whether some process that we can see maps the file, under whatever name.
+fn is_mapped((device, inode): (u64, u64)) -> bool {
+    let device = format!("{:02x}:{:02x}", libc::major(device), libc::minor(device));
+    // proc(5): address perms offset dev inode pathname
+    let is_it = |line: &str| {
+        let mut fields = line.split_whitespace().skip(3);
+        fields.next() == Some(&device) && fields.next().is_some_and(|i| i.parse() == Ok(inode))
+    };
+    process::all_pids()
+        .into_iter()
+        .any(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.lines().any(is_it)))
+}
+
+fn named_in(folder: &Path) -> Vec<Found> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().filter_map(|e| named(&e.path())).collect()
+}
+
+/// `gputap-NAMESPACE-PID-NONCE.ring`, with its `.ctl` beside it.
+fn named(path: &Path) -> Option<Found> {
+    let (namespace, pid, nonce) = parts_of_name(path)?;
+    let file = fs::symlink_metadata(path).ok().filter(|m| m.is_file())?;
+    // The name is only a hint: who lives is decided by the header, where it can be read.
+    let located = match Attached::open_path(path) {
+        Ok(attached) => {
+            let identity = attached.identity();
+            process::locate(identity.pid, identity.pid_namespace, identity.start_ticks)
+        }
+        Err(_) => Some(pid).filter(|p| {
+            let folder = Path::new("/proc").join(p.to_string());
+            process::pid_namespace(&folder).is_none_or(|n| n == namespace) && process::is_running(&folder)
+        }),
+    };
+    let (pid, alive) = (located.unwrap_or(pid), located.is_some());
+    if alive && !process::may_own(&Path::new("/proc").join(pid.to_string()), file.uid()) {
+        return None; // Somebody's file that claims to be another user's process.
+    }
+    let (segment, control) = (path.to_owned(), path.with_extension("ctl"));
+    Some(Found { pid, segment, control, alive, nonce, file: (file.dev(), file.ino()) })
+}
+
+/// Pid namespace, pid in it, and nonce.
+fn parts_of_name(path: &Path) -> Option<(u64, u32, u64)> {
+    let name = path.file_name()?.to_str()?;
+    let mut parts = name.strip_prefix("gputap-")?.strip_suffix(".ring")?.split('-');
+    let (namespace, pid, nonce) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((namespace.parse().ok()?, pid.parse().ok()?, u64::from_str_radix(nonce, 16).ok()?))
+}
+
+fn namespace_in_name(path: &Path) -> Option<u64> {
+    parts_of_name(path).map(|(namespace, _, _)| namespace)
+}
+
+/// The memfd segment of a process, by the names of its descriptors.
+fn memfds_of(pid: u32, folder: &Path) -> Option<Found> {
+    let (mut rings, mut controls) = (Vec::new(), HashMap::new());
+    for entry in fs::read_dir(folder.join("fd")).ok()?.flatten() {
+        let Ok(target) = fs::read_link(entry.path()) else { continue };
+        let target = target.to_string_lossy().into_owned();
+        let name = target.strip_prefix("/memfd:gputap-").and_then(|t| t.strip_suffix(" (deleted)"));
+        let Some((nonce, what)) = name.and_then(|n| n.split_once('.')) else { continue };
+        let Ok(nonce) = u64::from_str_radix(nonce, 16) else { continue };
+        match what {
+            "ring" => rings.push((nonce, entry.path())),
+            "ctl" => _ = controls.insert(nonce, entry.path()),
+            _ => {}
+        }
+    }
+    rings.into_iter().find_map(|(nonce, segment)| {
+        let control = controls.get(&nonce)?.clone();
+        // A forked child has its parent's descriptors, a reader has those of what it reads: the tap is the writer's.
+        let identity = Attached::open_path(&segment).ok()?.identity();
+        let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks)?;
+        let file = fs::metadata(&segment).ok()?;
+        let file = (file.dev(), file.ino());
+        (located == pid).then_some(Found { pid, segment, control, alive: true, nonce, file })
+    })
+}

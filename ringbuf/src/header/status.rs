@@ -1,0 +1,295 @@
+//! How a tap does: its state with the reason, a heartbeat, texts and clock points. Written by the timer thread only
+//! (and by start-up before it), read by anybody.
+
+use crate::{
+    layout::{STATUS, status},
+    sync::{Ordering, fence},
+    words::{ReadWords, Words},
+};
+
+/// What a tap is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum State {
+    Starting = 0,
+    /// Module loads only, no activity kind.
+    Idle = 1,
+    /// What the live leases ask for.
+    Recording = 2,
+    /// Recording without a reader.
+    BlackBox = 3,
+    /// Unsubscribed and finalized, so that another tool can have CUPTI.
+    Yielded = 4,
+    Off = 5,
+    /// The process ended in an orderly way.
+    Exited = 6,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Idle => "idle",
+            State::Recording => "recording",
+            State::BlackBox => "black box",
+            State::Yielded => "yielded",
+            State::Off => "off",
+            State::Exited => "exited",
+        }
+    }
+
+    fn from_number(number: u64) -> Option<State> {
+        use State::*;
+        [Starting, Idle, Recording, BlackBox, Yielded, Off, Exited].into_iter().find(|s| *s as u64 == number)
+    }
+}
+
+/// Why a tap is in its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Reason {
+    None = 0,
+    NoCupti = 1,
+    CuptiTooOld = 2,
+    CuptiSymbolMissing = 3,
+    OtherSubscriber = 4,
+    CuptiError = 5,
+    NoRoom = 6,
+    ByCommand = 7,
+    StillTaken = 8,
+    BadSetting = 9,
+    NoThread = 10,
+    NotLinux = 11,
+}
+
+impl Reason {
+    /// What it means and what to do; the detail text has the facts.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Reason::None => "",
+            Reason::NoCupti => "no libcupti was found: install CUPTI or name it in GPUTAP_CUPTI",
+            Reason::CuptiTooOld => "this libcupti is older than 11.8, which gputap cannot read",
+            Reason::CuptiSymbolMissing => "this libcupti lacks a function that gputap needs",
+            Reason::OtherSubscriber => {
+                "another tool holds CUPTI's one subscription (torch.profiler, Nsight, another tap)"
+            }
+            Reason::CuptiError => "a CUPTI call failed",
+            Reason::NoRoom => "not enough shared memory could be reserved",
+            Reason::ByCommand => "by command (gputap ctl)",
+            Reason::StillTaken => "resuming failed: another tool still holds CUPTI; try again when it has ended",
+            Reason::BadSetting => "a GPUTAP_ variable of the job could not be understood",
+            Reason::NoThread => "the timer thread could not be started",
+            Reason::NotLinux => "this system is not supported",
+        }
+    }
+
+    fn from_number(number: u64) -> Reason {
+        use Reason::*;
+        [NoCupti, CuptiTooOld, CuptiSymbolMissing, OtherSubscriber, CuptiError, NoRoom, ByCommand, StillTaken]
+            .into_iter()
+            .chain([BadSetting, NoThread, NotLinux])
+            .find(|r| *r as u64 == number)
+            .unwrap_or(None)
+    }
+}
+
+/// Two clocks read at the same instant, within `error_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockPoint {
+    pub monotonic_ns: u64,
+    pub realtime_ns: u64,
+    /// Half the width of the bracket in which both were read.
+    pub error_ns: u64,
+}
+
+/// A tap's status as a reader saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// `None` for a state that this version does not know.
+    pub state: Option<State>,
+    pub reason: Reason,
+    /// Facts to the reason, for people; empty where there are none.
+    pub detail: String,
+    /// As `cuptiGetVersion` gives it; 0 before CUPTI was found.
+    pub cupti_version: u32,
+    pub cupti_path: String,
+    /// CLOCK_MONOTONIC of the timer's last turn.
+    pub heartbeat_ns: u64,
+    /// Mask of [`crate::event::EventKind::bit`]s that are being recorded.
+    pub kinds: u64,
+}
+
+fn word(index: usize) -> usize {
+    STATUS + index
+}
+
+/// Writes the status block. One at a time.
+pub struct StatusWriter<W: Words> {
+    words: W,
+}
+
+impl<W: Words> StatusWriter<W> {
+    pub fn new(words: W) -> Self {
+        StatusWriter { words }
+    }
+
+    fn put(&self, index: usize, value: u64, order: Ordering) {
+        self.words.store(word(index), value, order);
+    }
+
+    /// Sets state, reason and detail, in an order in which a reader never sees an old detail with a new state.
+    pub fn set_state(&self, state: State, reason: Reason, detail: &str) {
+        self.set_text(status::DETAIL, detail);
+        // SYNC: pairs with the Acquire load of STATE in `Status::read`.
+        self.put(status::STATE, state as u64 | (reason as u64) << 16, Ordering::Release);
+    }
+
+    pub fn set_cupti(&self, version: u32, path: &str) {
+        self.put(status::CUPTI_VERSION, u64::from(version), Ordering::Relaxed);
+        self.set_text(status::CUPTI_PATH, path);
+    }
+
+    pub fn set_kinds(&self, kinds: u64) {
+        self.put(status::KINDS, kinds, Ordering::Relaxed);
+    }
+
+    pub fn beat(&self, monotonic_ns: u64) {
+        self.put(status::HEARTBEAT_NS, monotonic_ns, Ordering::Relaxed);
+    }
+
+    pub fn add_clock_point(&self, point: ClockPoint) {
+        let next = self.words.load(word(status::CLOCK_NEXT), Ordering::Relaxed);
+        // SYNC: pairs with the Acquire fence in `clock_points`: a reader that saw a word of this point sees that
+        // CLOCK_NEXT has come to its number.
+        fence(Ordering::Release);
+        let at = status::CLOCK + (next as usize % status::CLOCK_POINTS) * status::CLOCK_POINT_WORDS;
+        self.put(at, point.monotonic_ns, Ordering::Relaxed);
+        self.put(at + 1, point.realtime_ns, Ordering::Relaxed);
+        self.put(at + 2, point.error_ns, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load of CLOCK_NEXT in `clock_points`.
+        self.put(status::CLOCK_NEXT, next + 1, Ordering::Release);
+    }
+
+    fn set_text(&self, at: usize, text: &str) {
+        let seq = self.words.load(word(status::TEXT_SEQ), Ordering::Relaxed);
+        self.put(status::TEXT_SEQ, seq + 1, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire fence in `read_text`: a reader that saw a new word sees the odd number.
+        fence(Ordering::Release);
+        let mut bytes = [0; status::TEXT_WORDS * 8];
+        // The last byte stays 0. Cut in the middle of a character, it is read lossily.
+        let len = text.len().min(bytes.len() - 1);
+        bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
+        for (i, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            self.put(at + i, u64::from_le_bytes(*eight), Ordering::Relaxed);
+        }
+        // SYNC: pairs with the Acquire load of TEXT_SEQ in `read_text`.
+        self.put(status::TEXT_SEQ, seq + 2, Ordering::Release);
+    }
+}
+
+/// How often a reader looks again at a text that changes under it.
+const MAX_LOOKS: u32 = 100;
+
+impl Status {
+    pub fn read<R: ReadWords>(words: &R) -> Status {
+        // SYNC: pairs with the Release store of STATE in `set_state`.
+        let state = words.load(word(status::STATE), Ordering::Acquire);
+        let get = |index| words.load(word(index), Ordering::Relaxed);
+        Status {
+            state: State::from_number(state & 0xffff),
+            reason: Reason::from_number(state >> 16 & 0xffff),
+            detail: read_text(words, status::DETAIL),
+            cupti_version: get(status::CUPTI_VERSION) as u32,
+            cupti_path: read_text(words, status::CUPTI_PATH),
+            heartbeat_ns: get(status::HEARTBEAT_NS),
+            kinds: get(status::KINDS),
+        }
+    }
+}
+
+fn read_text<R: ReadWords>(words: &R, at: usize) -> String {
+    for _ in 0..MAX_LOOKS {
+        // SYNC: pairs with the Release store of TEXT_SEQ at the end of `set_text`.
+        let seq = words.load(word(status::TEXT_SEQ), Ordering::Acquire);
+        let mut copy = [0; status::TEXT_WORDS];
+        words.load_all(word(at), &mut copy);
+        // SYNC: pairs with the Release fence in `set_text`.
+        fence(Ordering::Acquire);
+        if seq.is_multiple_of(2) && words.load(word(status::TEXT_SEQ), Ordering::Relaxed) == seq {
+            let bytes: Vec<u8> = copy.iter().flat_map(|w| w.to_le_bytes()).take_while(|b| *b != 0).collect();
+            // Somebody's terminal will show it: no escape sequences from a hostile segment.
+            return String::from_utf8_lossy(&bytes).replace(char::is_control, "\u{fffd}");
+        }
+    }
+    String::from("(a text that never settled)")
+}
+
+/// The clock points still held, oldest first.
+pub fn clock_points<R: ReadWords>(words: &R) -> Vec<ClockPoint> {
+    // SYNC: pairs with the Release store of CLOCK_NEXT in `add_clock_point`.
+    let next = words.load(word(status::CLOCK_NEXT), Ordering::Acquire);
+    let held = next.min(status::CLOCK_POINTS as u64);
+    let point = |n: u64| {
+        let at = word(status::CLOCK + (n as usize % status::CLOCK_POINTS) * status::CLOCK_POINT_WORDS);
+        let get = |i| words.load(at + i, Ordering::Relaxed);
+        ClockPoint { monotonic_ns: get(0), realtime_ns: get(1), error_ns: get(2) }
+    };
+    let mut points: Vec<ClockPoint> = (next - held..next).map(point).collect();
+    // SYNC: pairs with the Release fence in `add_clock_point`.
+    fence(Ordering::Acquire);
+    // The point numbered `now` may be under the writer's pen, in the place of `now - CLOCK_POINTS`.
+    let now = words.load(word(status::CLOCK_NEXT), Ordering::Relaxed);
+    let oldest_whole = now.saturating_sub(status::CLOCK_POINTS as u64 - 1);
+    let torn = oldest_whole.saturating_sub(next - held).min(held);
+    points.drain(..torn as usize);
+    points
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::words::heap_words;
+
+    #[test]
+    fn a_status_is_read_as_it_was_written() {
+        let words = heap_words(STATUS + status::WORDS);
+        let writer = StatusWriter::new(words.clone());
+        writer.set_cupti(130001, "/usr/lib/libcupti.so.13");
+        writer.set_state(State::Off, Reason::OtherSubscriber, "error 39");
+        writer.beat(7);
+        writer.set_kinds(6);
+        let status = Status::read(&words);
+        assert_eq!((status.state, status.reason), (Some(State::Off), Reason::OtherSubscriber));
+        assert_eq!((status.detail.as_str(), status.cupti_path.as_str()), ("error 39", "/usr/lib/libcupti.so.13"));
+        assert_eq!((status.cupti_version, status.heartbeat_ns, status.kinds), (130001, 7, 6));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_a_shorter_one_leaves_nothing_of_it() {
+        let words = heap_words(STATUS + status::WORDS);
+        let writer = StatusWriter::new(words.clone());
+        writer.set_state(State::Off, Reason::NoRoom, &"x".repeat(10_000));
+        assert_eq!(Status::read(&words).detail.len(), status::TEXT_WORDS * 8 - 1);
+        writer.set_state(State::Off, Reason::NoRoom, "short");
+        assert_eq!(Status::read(&words).detail, "short");
+    }
+
+    #[test]
+    fn a_text_cannot_steer_the_terminal_that_shows_it() {
+        let words = heap_words(STATUS + status::WORDS);
+        StatusWriter::new(words.clone()).set_state(State::Off, Reason::NoRoom, "a\x1b]0;title\x07b");
+        assert_eq!(Status::read(&words).detail, "a\u{fffd}]0;title\u{fffd}b");
+    }
+
+    #[test]
+    fn the_newest_clock_points_are_held() {
+        let words = heap_words(STATUS + status::WORDS);
+        let writer = StatusWriter::new(words.clone());
+        for n in 0..100 {
+            writer.add_clock_point(ClockPoint { monotonic_ns: n, realtime_ns: n + 1, error_ns: 2 });
+        }
+        let points = clock_points(&words);
+        assert_eq!(points.len(), status::CLOCK_POINTS - 1);
+        assert_eq!(points.last().unwrap().monotonic_ns, 99);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the writer's own timer thread does for the segment, so that no callback has to: reserving room ahead of the
+//! writers, in small steps, and freeing the lanes of threads that are gone.
+
+use crate::{
+    backing::reserve::{ReserveError, Reserver},
+    store::writer::StoreWriter,
+    tap::TapWriter,
+    words::MappedWords,
+};
+
+/// How far ahead of the writers room is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    pub lanes: usize,
+    pub cubin_bytes: u64,
+    pub definition_bytes: u64,
+    /// At most this much is reserved in one step.
+    pub step_bytes: u64,
+}
+
+impl Ahead {
+    /// Two lanes, 64 MiB of cubins (the largest module of a PyTorch run has tens of MB), 1 MiB of definitions.
+    pub const DEFAULT: Ahead =
+        Ahead { lanes: 2, cubin_bytes: 64 << 20, definition_bytes: 1 << 20, step_bytes: 8 << 20 };
+}
+
+/// Reserves and frees. Owned by one thread.
+pub struct Housekeeper {
+    reserver: Reserver,
+    ahead: Ahead,
+}
+
+/// What one step did.
+#[derive(Debug)]
+pub enum Step {
+    /// There is as much room ahead as there should be.
+    Enough,
+    /// Room was reserved; there may be more to do.
+    Reserved,
+    /// The room wanted could not be had; what is reserved stays.
+    Short(ReserveError),
+}
+
+impl Housekeeper {
+    pub fn new(reserver: Reserver, ahead: Ahead) -> Housekeeper {
+        Housekeeper { reserver, ahead }
+    }
+
+    pub fn reserved_bytes(&self) -> u64 {
+        self.reserver.reserved_bytes()
+    }
+
+    /// Reserves the next piece of what is missing, the most urgent first.
+    pub fn step(&mut self, tap: &TapWriter) -> Step {
+        let layout = tap.layout();
+        if let Some(lane) = tap.directory.wants_reservation(self.ahead.lanes) {
+            let size_bytes = layout.sizes.lane_words as u64 * 8;
+            return match self.reserver.reserve(layout.lane_data(lane) as u64 * 8, size_bytes) {
+                Ok(()) => {
+                    tap.directory.lane_reserved(lane);
+                    Step::Reserved
+                }
+                Err(error) => Step::Short(error),
+            };
+        }
+        let definitions = (&tap.definitions.store, layout.definitions, self.ahead.definition_bytes);
+        let cubins = (&tap.cubins.store, layout.cubins, self.ahead.cubin_bytes);
+        for (store, start_word, ahead_bytes) in [definitions, cubins] {
+            match self.extend(store, start_word as u64 * 8, ahead_bytes) {
+                Step::Enough => {}
+                done => return done,
+            }
+        }
+        Step::Enough
+    }
+
+    fn extend(&mut self, store: &StoreWriter<MappedWords>, start_bytes: u64, ahead_bytes: u64) -> Step {
+        let reserved = store.reserved_bytes();
+        let wanted = (store.used_bytes() + ahead_bytes).min(store.capacity_bytes());
+        let step = wanted.saturating_sub(reserved).min(self.ahead.step_bytes);
+        let page = crate::layout::PAGE_BYTES as u64;
+        // Small remainders wait until a step is worth a system call.
+        let worth_it = step >= (ahead_bytes / 16).max(page) || reserved + step >= store.capacity_bytes();
+        if step == 0 || !worth_it {
+            return Step::Enough;
+        }
+        let step = step.next_multiple_of(page).min(store.capacity_bytes() - reserved);
+        match self.reserver.reserve(start_bytes + reserved, step) {
+            Ok(()) => {
+                store.set_reserved(reserved + step);
+                Step::Reserved
+            }
+            Err(error) => Step::Short(error),
+        }
+    }
+
+    /// Frees the lanes of threads that `is_gone` says no longer exist.
+    pub fn free_lanes(&mut self, tap: &TapWriter, is_gone: impl Fn(u64) -> bool) -> usize {
+        tap.directory.free_lanes_of_the_dead(is_gone)
+    }
+}

@@ -1,0 +1,188 @@
+//! The reading side of a lane: copies, then validates, then hands out records from its own copy. It writes nothing to
+//! the lane, so any number of readers, stopped or dead, cost the writer nothing.
+//!
+//! Exactness: for each reader, records written before its last drain = delivered + overwritten + before_attach
+//! + unreadable (a segment that lies about its own records; never from our writer).
+
+use super::{CHUNK_HEADER_WORDS, PADDING, RecordHead, header};
+use crate::{
+    layout::CHUNK_WORDS,
+    sync::{Ordering, fence},
+    words::ReadWords,
+};
+
+/// A record in the reader's own memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Number of the record in its lane, from 0.
+    pub seq: u64,
+    pub kind: u16,
+    pub words: &'a [u64],
+}
+
+/// What one drain did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    pub delivered: u64,
+    /// Overwritten since the last drain, before this reader came to them.
+    pub overwritten: u64,
+    /// Overwritten before this reader had read anything.
+    pub before_attach: u64,
+    /// Records that a broken or hostile writer made unreadable.
+    pub unreadable: u64,
+    /// There was more than the limit allowed.
+    pub more: bool,
+}
+
+/// Why records lie between the last one that was counted and the position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    BeforeAttach,
+    Overwritten,
+    Unreadable,
+}
+
+/// Reads one lane from the oldest record that it still holds.
+pub struct LaneReader<R: ReadWords> {
+    header: R,
+    data: R,
+    capacity: u64,
+    position: u64,
+    /// Records that this reader has accounted for, and up to which position they reach.
+    seq: u64,
+    seq_position: u64,
+    /// Set between a jump and the chunk header that tells how many records it passed.
+    gap: Option<Gap>,
+    attached: bool,
+    copy: Box<[u64]>,
+}
+
+/// How often a drain starts over on a chunk that is overwritten under it or makes no sense, before it gives the caller
+/// a turn.
+const MAX_LAPS: u64 = 8;
+/// No honest writer comes this far; beyond it, arithmetic on positions could wrap.
+const MAX_POSITION: u64 = 1 << 62;
+const CHUNK: u64 = CHUNK_WORDS as u64;
+
+impl<R: ReadWords> LaneReader<R> {
+    /// `data` has `capacity` words, a multiple of [`CHUNK_WORDS`].
+    pub fn new(header: R, data: R, capacity: usize) -> Self {
+        let copy = vec![0; CHUNK_WORDS].into_boxed_slice();
+        let capacity = capacity as u64;
+        LaneReader { header, data, capacity, position: 0, seq: 0, seq_position: 0, gap: None, attached: false, copy }
+    }
+
+    /// Hands up to about `max_records` records to `each`, oldest first (a chunk once begun is finished). Comes to an
+    /// end even if the writer never pauses: what is written after the call began can wait for the next.
+    pub fn drain(&mut self, max_records: u64, mut each: impl FnMut(Record<'_>)) -> Drained {
+        let mut done = Drained::default();
+        let mut laps = 0;
+        let goal = self.tail();
+        loop {
+            let tail = self.tail();
+            // A tail behind us is a lie of the writer's: stay where we are.
+            if self.position >= tail || (self.position >= goal && self.gap.is_none()) {
+                break;
+            }
+            done.more = done.delivered >= max_records || laps > MAX_LAPS;
+            if done.more {
+                break;
+            }
+            if tail - self.position > self.capacity {
+                self.catch_up(tail, laps);
+                laps += 1;
+                continue;
+            }
+            let chunk_end = (self.position / CHUNK + 1) * CHUNK;
+            let len = (tail.min(chunk_end) - self.position) as usize;
+            self.data.load_all((self.position % self.capacity) as usize, &mut self.copy[..len]);
+            if self.overtaken() {
+                self.catch_up(tail, laps);
+                laps += 1;
+                continue;
+            }
+            self.attached = true;
+            if !self.parse(len, &mut done, &mut each) {
+                self.skip_chunk(&mut done);
+                laps += 1;
+            }
+        }
+        done
+    }
+
+    fn tail(&self) -> u64 {
+        // SYNC: pairs with the writer's Release store of TAIL: every word before it is there.
+        self.header.load(header::TAIL, Ordering::Acquire).min(MAX_POSITION)
+    }
+
+    /// Whether the writer may have touched what was just copied from `position` on.
+    fn overtaken(&self) -> bool {
+        // SYNC: pairs with the writer's Release fence after its store of INTENT.
+        fence(Ordering::Acquire);
+        let intent = self.header.load(header::INTENT, Ordering::Relaxed);
+        intent.saturating_sub(self.position) > self.capacity
+    }
+
+    /// Moves to the oldest chunk that still stands. What that skips is counted when the chunk's header has been read.
+    fn catch_up(&mut self, tail: u64, laps: u64) {
+        let intent = self.header.load(header::INTENT, Ordering::Relaxed).min(MAX_POSITION).max(tail);
+        // The first time nothing readable is given away; a writer that overtakes us again gets a head start.
+        let head_start = (laps * CHUNK).min(self.capacity / 4);
+        let oldest = intent.saturating_sub(self.capacity) + head_start;
+        self.position = oldest.next_multiple_of(CHUNK).max(self.position);
+        self.gap = Some(if self.attached { Gap::Overwritten } else { Gap::BeforeAttach });
+    }
+
+    /// Delivers the records of `copy[..len]`, which starts at `position` and ends at a record's end; false where they
+    /// make no sense.
+    fn parse(&mut self, len: usize, done: &mut Drained, each: &mut impl FnMut(Record<'_>)) -> bool {
+        let mut at = 0;
+        if self.position.is_multiple_of(CHUNK) {
+            let (number, first_seq) = (self.copy[0], self.copy[1]);
+            let missed = first_seq.wrapping_sub(self.seq);
+            // A record has at least a word: more cannot have passed. Fewer than none wraps to a very large number.
+            let most = self.position - self.seq_position;
+            if len < CHUNK_HEADER_WORDS || number != self.position / CHUNK || missed > most {
+                return false;
+            }
+            self.close_gap(missed, done);
+            at = CHUNK_HEADER_WORDS;
+        }
+        while at < len {
+            let head = RecordHead::from_word(self.copy[at]);
+            let end = at + 1 + usize::from(head.words);
+            if end > len {
+                self.seq_position = self.position + at as u64;
+                return false;
+            }
+            if head.kind != PADDING {
+                each(Record { seq: self.seq, kind: head.kind, words: &self.copy[at + 1..end] });
+                self.seq += 1;
+                done.delivered += 1;
+            }
+            at = end;
+        }
+        self.position += len as u64;
+        self.seq_position = self.position;
+        true
+    }
+
+    /// Accounts for the records between the last one counted and the chunk that begins at `position`.
+    fn close_gap(&mut self, missed: u64, done: &mut Drained) {
+        match self.gap.take() {
+            Some(Gap::BeforeAttach) => done.before_attach += missed,
+            Some(Gap::Overwritten) => done.overwritten += missed,
+            Some(Gap::Unreadable) | None => done.unreadable += missed,
+        }
+        self.seq += missed;
+        self.seq_position = self.position;
+    }
+
+    /// Leaves a chunk that makes no sense; the next chunk's header tells how many records that cost, at least one.
+    fn skip_chunk(&mut self, done: &mut Drained) {
+        done.unreadable += 1;
+        self.seq += 1;
+        self.position = (self.position / CHUNK + 1) * CHUNK;
+        self.gap = self.gap.or(Some(Gap::Unreadable));
+    }
+}

@@ -1,0 +1,184 @@
+//! The writing side of a store. Any thread; no call waits, allocates or makes a system call, every loop has a bound.
+
+use super::{EMPTY, ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, slot};
+use crate::{layout::SLOT_WORDS, sync::Ordering, words::Words};
+
+/// Why an entry was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoEntry {
+    /// The area's cap, or its last slot, is reached.
+    Full,
+    /// The cap is not reached, but housekeeping has not reserved that much yet.
+    NotReserved,
+    /// Too many threads allocated at the same instant.
+    Contended,
+}
+
+/// Allocates entries in one store; the bytes are copied by the caller.
+#[derive(Clone)]
+pub struct StoreWriter<W: Words> {
+    control: W,
+    slots: W,
+    slot_count: u64,
+    capacity_bytes: u64,
+}
+
+/// An allocated entry that no reader sees yet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Allocated {
+    pub slot: u32,
+    pub offset_bytes: u64,
+    pub len_bytes: u64,
+}
+
+/// A bound on the retries of an allocation: as many writers may win before us.
+const MAX_TRIES: u32 = 64;
+
+impl<W: Words> StoreWriter<W> {
+    pub fn new(control: W, slots: W, slot_count: usize, capacity_bytes: usize) -> Self {
+        StoreWriter { control, slots, slot_count: slot_count as u64, capacity_bytes: capacity_bytes as u64 }
+    }
+
+    /// Takes room for `len_bytes` and a slot.
+    pub fn allocate(&self, kind: EntryKind, len_bytes: u64) -> Result<Allocated, NoEntry> {
+        if self.control.load(control::NEXT_SLOT, Ordering::Relaxed) >= self.slot_count {
+            return Err(NoEntry::Full);
+        }
+        let offset_bytes = self.allocate_bytes(len_bytes)?;
+        let index = self.control.fetch_add(control::NEXT_SLOT, 1, Ordering::Relaxed);
+        if index >= self.slot_count {
+            return Err(NoEntry::Full);
+        }
+        let at = index as usize * SLOT_WORDS;
+        debug_assert_eq!(self.slots.load(at + slot::STATE, Ordering::Relaxed), EMPTY);
+        self.slots.store(at + slot::KIND, kind as u64, Ordering::Relaxed);
+        self.slots.store(at + slot::OFFSET_BYTES, offset_bytes, Ordering::Relaxed);
+        self.slots.store(at + slot::LEN_BYTES, len_bytes, Ordering::Relaxed);
+        self.slots.store(at + slot::STATE, RESERVED, Ordering::Relaxed);
+        Ok(Allocated { slot: index as u32, offset_bytes, len_bytes })
+    }
+
+    fn allocate_bytes(&self, len_bytes: u64) -> Result<u64, NoEntry> {
+        if len_bytes > MAX_ENTRY_BYTES {
+            return Err(NoEntry::Full);
+        }
+        let size = len_bytes.next_multiple_of(ENTRY_ALIGN_BYTES);
+        // SYNC: pairs with the Release store of RESERVED_BYTES by `set_reserved`: the pages are there.
+        let reserved = self.control.load(control::RESERVED_BYTES, Ordering::Acquire);
+        let mut cursor = self.control.load(control::CURSOR_BYTES, Ordering::Relaxed);
+        for _ in 0..MAX_TRIES {
+            if size > self.capacity_bytes.saturating_sub(cursor) {
+                return Err(NoEntry::Full);
+            }
+            if size > reserved.saturating_sub(cursor) {
+                return Err(NoEntry::NotReserved);
+            }
+            let next = cursor + size;
+            match self.control.compare_exchange(control::CURSOR_BYTES, cursor, next, Ordering::Relaxed) {
+                Ok(_) => return Ok(cursor),
+                Err(found) => cursor = found,
+            }
+        }
+        Err(NoEntry::Contended)
+    }
+
+    /// Shows the entry to readers. Its bytes are in place.
+    pub fn publish(&self, entry: Allocated, first_ns: u64, a: u64, b: u64) -> u32 {
+        let at = entry.slot as usize * SLOT_WORDS;
+        self.slots.store(at + slot::USES, 1, Ordering::Relaxed);
+        self.slots.store(at + slot::FIRST_NS, first_ns, Ordering::Relaxed);
+        self.slots.store(at + slot::A, a, Ordering::Relaxed);
+        self.slots.store(at + slot::B, b, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load of STATE by readers and by `find`: bytes and words are whole.
+        self.slots.store(at + slot::STATE, READY, Ordering::Release);
+        entry.slot
+    }
+
+    /// The first ready entry of `len_bytes` for which `same(offset_bytes)` holds.
+    pub fn find(&self, len_bytes: u64, same: impl Fn(u64) -> bool) -> Option<u32> {
+        let used = self.control.load(control::NEXT_SLOT, Ordering::Relaxed).min(self.slot_count);
+        (0..used as usize).map(|i| (i, i * SLOT_WORDS)).find_map(|(i, at)| {
+            let candidate = self.slots.load(at + slot::LEN_BYTES, Ordering::Relaxed) == len_bytes
+                // SYNC: pairs with the Release store of READY by `publish`.
+                && self.slots.load(at + slot::STATE, Ordering::Acquire) == READY;
+            (candidate && same(self.slots.load(at + slot::OFFSET_BYTES, Ordering::Relaxed))).then_some(i as u32)
+        })
+    }
+
+    /// Offset and length in bytes of the entry in `slot`, if it is ready.
+    pub fn ready(&self, slot: u32) -> Option<(u64, u64)> {
+        if u64::from(slot) >= self.slot_count {
+            return None;
+        }
+        let at = slot as usize * SLOT_WORDS;
+        // SYNC: pairs with the Release store of READY by `publish`.
+        let ready = self.slots.load(at + slot::STATE, Ordering::Acquire) == READY;
+        let get = |word| self.slots.load(at + word, Ordering::Relaxed);
+        ready.then(|| (get(slot::OFFSET_BYTES), get(slot::LEN_BYTES)))
+    }
+
+    /// Counts one more use of an entry.
+    pub fn used_again(&self, entry: u32) {
+        self.slots.fetch_add(entry as usize * SLOT_WORDS + slot::USES, 1, Ordering::Relaxed);
+    }
+
+    /// Housekeeping: bytes below `reserved_bytes` have pages.
+    pub fn set_reserved(&self, reserved_bytes: u64) {
+        // SYNC: pairs with the Acquire load in `allocate_bytes`.
+        self.control.store(control::RESERVED_BYTES, reserved_bytes, Ordering::Release);
+    }
+
+    pub fn reserved_bytes(&self) -> u64 {
+        self.control.load(control::RESERVED_BYTES, Ordering::Relaxed)
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        self.control.load(control::CURSOR_BYTES, Ordering::Relaxed)
+    }
+
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{layout::STORE_CONTROL_WORDS, words::heap_words};
+
+    fn store(slots: usize, capacity: usize, reserved: u64) -> StoreWriter<crate::words::MappedWords> {
+        let s = StoreWriter::new(heap_words(STORE_CONTROL_WORDS), heap_words(slots * SLOT_WORDS), slots, capacity);
+        s.set_reserved(reserved);
+        s
+    }
+
+    #[test]
+    fn nothing_is_allocated_beyond_what_is_reserved() {
+        let s = store(8, 4096, 128);
+        assert_eq!(s.allocate(EntryKind::Cubin, 100).unwrap().offset_bytes, 0);
+        assert_eq!(s.allocate(EntryKind::Cubin, 1).unwrap_err(), NoEntry::NotReserved);
+        s.set_reserved(192);
+        assert_eq!(s.allocate(EntryKind::Cubin, 64).unwrap().offset_bytes, 128);
+    }
+
+    #[test]
+    fn the_cap_and_the_last_slot_are_full() {
+        let s = store(2, 256, 256);
+        assert_eq!(s.allocate(EntryKind::Cubin, 257).unwrap_err(), NoEntry::Full);
+        assert_eq!(s.allocate(EntryKind::Cubin, u64::MAX).unwrap_err(), NoEntry::Full);
+        assert!(s.allocate(EntryKind::Cubin, 1).is_ok());
+        assert!(s.allocate(EntryKind::Cubin, 1).is_ok());
+        assert_eq!(s.allocate(EntryKind::Cubin, 1).unwrap_err(), NoEntry::Full);
+    }
+
+    #[test]
+    fn only_published_entries_are_found_again() {
+        let s = store(4, 4096, 4096);
+        let entry = s.allocate(EntryKind::Cubin, 10).unwrap();
+        assert_eq!(s.find(10, |_| true), None);
+        let slot = s.publish(entry, 1, 2, 3);
+        assert_eq!(s.find(10, |offset| offset == 0), Some(slot));
+        assert_eq!(s.find(10, |_| false), None);
+        assert_eq!(s.find(11, |_| true), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! The writing side of a whole segment, as callbacks use it. Everything here can be called from any thread, in any
+//! callback: it takes no lock, makes no system call, allocates nothing and never waits.
+
+use crate::{
+    attach::Attached,
+    backing::create::Created,
+    header::{counters::Counter, identity::Identity, status::StatusWriter},
+    lane::{
+        directory::{Entered, LaneDirectory, Refused},
+        writer::{LaneWriter, TooLong},
+    },
+    layout::{LANE_HEADER_WORDS, Layout, SLOT_WORDS, STORE_CONTROL_WORDS},
+    process,
+    store::{
+        EntryKind,
+        writer::{NoEntry, StoreWriter},
+    },
+    words::MappedWords,
+};
+
+/// One segment, written by its own process.
+pub struct TapWriter {
+    words: MappedWords,
+    layout: Layout,
+    pub(crate) directory: LaneDirectory,
+    lanes: Box<[LaneWriter<MappedWords>]>,
+    pub(crate) cubins: Area,
+    pub(crate) definitions: Area,
+}
+
+/// A store and its bytes.
+pub(crate) struct Area {
+    pub store: StoreWriter<MappedWords>,
+    bytes: MappedWords,
+}
+
+/// A lane entered by the calling thread; at most one at a time.
+pub struct Lane<'a> {
+    entered: Entered<'a>,
+    writer: &'a LaneWriter<MappedWords>,
+}
+
+impl Lane<'_> {
+    pub fn index(&self) -> usize {
+        self.entered.index
+    }
+
+    pub fn write(&self, kind: u16, payload: &[u64]) -> Result<(), TooLong> {
+        self.writer.write(kind, payload)
+    }
+}
+
+/// Which load a cubin comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModuleLoad {
+    /// CUPTI's number of the module.
+    pub module_id: u32,
+    /// The address of the CUDA context: a number that tells contexts of one process apart, never followed.
+    pub context: u64,
+}
+
+impl TapWriter {
+    /// The writer of a segment that was just made. It can be read by nobody until [`TapWriter::publish`].
+    pub fn new(created: &Created) -> TapWriter {
+        let (words, layout) = (created.words.clone(), created.layout);
+        let sizes = layout.sizes;
+        let lane = |i| {
+            let header = words.part(layout.lane_header(i), LANE_HEADER_WORDS);
+            LaneWriter::new(header, words.part(layout.lane_data(i), sizes.lane_words), sizes.lane_words)
+        };
+        let area = |control: usize, slots: usize, data: usize, size_bytes: usize| Area {
+            store: StoreWriter::new(
+                words.part(control, STORE_CONTROL_WORDS),
+                words.part(control + STORE_CONTROL_WORDS, slots * SLOT_WORDS),
+                slots,
+                size_bytes,
+            ),
+            bytes: words.part(data, size_bytes / 8),
+        };
+        TapWriter {
+            directory: LaneDirectory::new(sizes.lanes),
+            lanes: (0..sizes.lanes).map(lane).collect(),
+            cubins: area(layout.cubin_control, sizes.cubin_slots, layout.cubins, sizes.cubin_bytes),
+            definitions: area(
+                layout.definition_control,
+                sizes.definition_slots,
+                layout.definitions,
+                sizes.definition_bytes,
+            ),
+            words,
+            layout,
+        }
+    }
+
+    /// Lets readers in.
+    pub fn publish(&self) {
+        Identity::publish(&self.words);
+    }
+
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The status block; to be used by one thread at a time.
+    pub fn status(&self) -> StatusWriter<MappedWords> {
+        StatusWriter::new(self.words.clone())
+    }
+
+    /// The same segment as its readers see it.
+    pub fn as_reader(&self) -> Result<Attached, crate::header::identity::BadHeader> {
+        Attached::new(self.words.clone(), self.words.len() as u64 * 8)
+    }
+
+    pub fn count(&self, counter: Counter, by: u64) {
+        counter.add(&self.words, by);
+    }
+
+    pub fn raise_to(&self, counter: Counter, value: u64) {
+        counter.raise_to(&self.words, value);
+    }
+
+    /// The lane of the calling thread, whose thread pointer is `thread` and whose id is `tid` (0 if unknown). The
+    /// caller counts what it cannot write: [`Refused`] says as what.
+    pub fn enter_lane(&self, thread: u64, tid: u64) -> Result<Lane<'_>, Refused> {
+        let entered = self.directory.enter(thread, tid)?;
+        let Some(writer) = self.lanes.get(entered.index) else { return Err(Refused::NoLane) };
+        Ok(Lane { entered, writer })
+    }
+
+    /// Stores the cubin of a load, once for equal bytes, and counts the load and what became of it.
+    ///
+    /// # Safety
+    /// `image` points to `len` bytes that can be read and do not change during the call.
+    pub unsafe fn store_cubin(&self, image: *const u8, len: usize, load: ModuleLoad) {
+        self.count(Counter::ModuleLoads, 1);
+        // SAFETY: the caller's promise.
+        let same = |offset| unsafe { self.cubins.holds(offset, image, len) };
+        if let Some(slot) = self.cubins.store.find(len as u64, same) {
+            self.cubins.store.used_again(slot);
+            return self.count(Counter::ModuleDuplicates, 1);
+        }
+        // SAFETY: the caller's promise.
+        let stored = unsafe { self.cubins.put(EntryKind::Cubin, image, len, u64::from(load.module_id), load.context) };
+        match stored {
+            Ok(_) => self.count(Counter::CubinBytes, len as u64),
+            Err(NoEntry::Full) => self.count(Counter::ModulesFull, 1),
+            Err(NoEntry::NotReserved) => self.count(Counter::ModulesNotReserved, 1),
+            Err(NoEntry::Contended) => self.count(Counter::ModulesContended, 1),
+        }
+    }
+
+    /// Stores a kernel's name and gives its slot; `None`, counted, where there is no room.
+    pub fn store_kernel_name(&self, name: &[u8], full_len: u64) -> Option<u32> {
+        // SAFETY: the slice can be read and does not change.
+        let stored = unsafe { self.definitions.put(EntryKind::KernelName, name.as_ptr(), name.len(), full_len, 0) };
+        if stored.is_err() {
+            self.count(Counter::NamesLost, 1);
+        }
+        stored.ok()
+    }
+
+    /// Whether the definition in `slot`, if it is `len` bytes long, holds `bytes`: compares with the stored copy.
+    pub fn is_name(&self, slot: u32, bytes: &[u8]) -> bool {
+        let found = self.definitions.store.ready(slot);
+        // SAFETY: the slice can be read and does not change.
+        found.is_some_and(|(offset, len)| {
+            len == bytes.len() as u64 && unsafe { self.definitions.holds(offset, bytes.as_ptr(), bytes.len()) }
+        })
+    }
+}
+
+impl Area {
+    /// # Safety
+    /// `bytes` points to `len` bytes that can be read and do not change during the call.
+    unsafe fn holds(&self, offset_bytes: u64, bytes: *const u8, len: usize) -> bool {
+        let Some(stored) = self.bytes.bytes_at(offset_bytes as usize, len) else { return false };
+        // SAFETY: `stored` has `len` mapped bytes that only this process writes and never again after READY, which
+        // the caller has seen; `bytes` is the caller's promise.
+        unsafe { libc::memcmp(stored.as_ptr().cast(), bytes.cast(), len) == 0 }
+    }
+
+    /// # Safety
+    /// `bytes` points to `len` bytes that can be read and do not change during the call.
+    unsafe fn put(&self, kind: EntryKind, bytes: *const u8, len: usize, a: u64, b: u64) -> Result<u32, NoEntry> {
+        let entry = self.store.allocate(kind, len as u64)?;
+        let Some(to) = self.bytes.bytes_at(entry.offset_bytes as usize, len) else { return Err(NoEntry::Full) };
+        // SAFETY: `to` is room that was just allocated to this call alone, below RESERVED_BYTES, so its pages are
+        // there; `bytes` is the caller's promise; they cannot overlap, since the room was nobody's before.
+        unsafe { std::ptr::copy_nonoverlapping(bytes, to.as_ptr(), len) };
+        Ok(self.store.publish(entry, process::monotonic_ns(), a, b))
+    }
+}

@@ -1,0 +1,170 @@
+//! A view of shared memory as 64-bit words: the only way in which the protocols touch peer-writable bytes.
+//!
+//! Guarantees: no Rust reference to shared bytes other than an atomic's; a word outside the view reads as 0 and a
+//! write to it is nothing, so no index, however wrong, can panic or fault.
+
+use crate::sync::{AtomicU64, Ordering};
+use std::{ptr::NonNull, sync::Arc};
+
+/// Words that can be read.
+pub trait ReadWords: Clone {
+    fn load(&self, index: usize, order: Ordering) -> u64;
+
+    /// Copies `to.len()` words from `start`, each with one relaxed load.
+    fn load_all(&self, start: usize, to: &mut [u64]) {
+        for (i, word) in to.iter_mut().enumerate() {
+            *word = self.load(start + i, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Words that can be written too.
+pub trait Words: ReadWords {
+    fn store(&self, index: usize, value: u64, order: Ordering);
+    fn fetch_add(&self, index: usize, value: u64, order: Ordering) -> u64;
+    /// Gives the word found, and whether it was `expected` and is now `new`.
+    fn compare_exchange(&self, index: usize, expected: u64, new: u64, order: Ordering) -> Result<u64, u64>;
+
+    /// Copies `from` to `start`, each word with one relaxed store.
+    fn store_all(&self, start: usize, from: &[u64]) {
+        for (i, word) in from.iter().enumerate() {
+            self.store(start + i, *word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Keeps a mapping alive for as long as somebody views it.
+pub trait KeepMapped: Send + Sync {}
+impl<T: Send + Sync> KeepMapped for T {}
+
+/// Words of mapped memory.
+#[derive(Clone)]
+pub struct MappedWords {
+    base: NonNull<AtomicU64>,
+    len: usize,
+    /// `None` where the mapping is never unmapped (the shim's own).
+    _keep: Option<Arc<dyn KeepMapped>>,
+}
+
+// SAFETY: the words are only touched through atomic operations, which any thread may do; the mapping stays (`_keep`
+// or a mapping that is never unmapped, which `new` demands).
+unsafe impl Send for MappedWords {}
+// SAFETY: as for Send.
+unsafe impl Sync for MappedWords {}
+
+impl MappedWords {
+    /// # Safety
+    /// `base` is aligned to 8 bytes and `len` words from it are mapped, readable, and stay so while `keep` lives, or
+    /// for ever where it is `None`. A view made of read-only memory is used as [`ReadWords`] only.
+    pub unsafe fn new(base: NonNull<u8>, len: usize, keep: Option<Arc<dyn KeepMapped>>) -> Self {
+        MappedWords { base: base.cast(), len, _keep: keep }
+    }
+
+    /// The part of `len` words from word `start`; cut to what is there.
+    pub fn part(&self, start: usize, len: usize) -> Self {
+        let start = start.min(self.len);
+        let len = len.min(self.len - start);
+        // SAFETY: start <= self.len, so the result is inside or one past the mapped words.
+        let base = unsafe { self.base.add(start) };
+        MappedWords { base, len, _keep: self._keep.clone() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of word `start` as bytes, for bulk copies of `len_bytes`; `None` where they are not all inside.
+    pub fn bytes_at(&self, start_bytes: usize, len_bytes: usize) -> Option<NonNull<u8>> {
+        let size_bytes = self.len * 8;
+        if len_bytes > size_bytes || start_bytes > size_bytes - len_bytes {
+            return None;
+        }
+        // SAFETY: start_bytes <= size of the mapped words, checked above.
+        Some(unsafe { self.base.cast::<u8>().add(start_bytes) })
+    }
+
+    /// The `len` words from `start`, if all of them are inside: one check for many words.
+    #[inline]
+    fn run(&self, start: usize, len: usize) -> Option<&[AtomicU64]> {
+        if len > self.len || start > self.len - len {
+            return None;
+        }
+        // SAFETY: start + len <= self.len, and `new` promises that many mapped, aligned words that stay; a slice of
+        // atomics may be shared with a peer that writes them.
+        Some(unsafe { std::slice::from_raw_parts(self.base.add(start).as_ptr(), len) })
+    }
+
+    #[inline]
+    fn word(&self, index: usize) -> Option<&AtomicU64> {
+        if index >= self.len {
+            return None;
+        }
+        // SAFETY: index < len, and `new` promises len mapped, aligned words that stay; an AtomicU64 may be shared with
+        // a peer that writes it.
+        Some(unsafe { self.base.add(index).as_ref() })
+    }
+}
+
+impl ReadWords for MappedWords {
+    #[inline]
+    fn load(&self, index: usize, order: Ordering) -> u64 {
+        self.word(index).map_or(0, |w| w.load(order))
+    }
+
+    #[inline]
+    fn load_all(&self, start: usize, to: &mut [u64]) {
+        match self.run(start, to.len()) {
+            Some(words) => to.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed)),
+            None => to.iter_mut().enumerate().for_each(|(i, to)| {
+                *to = start.checked_add(i).map_or(0, |at| self.load(at, Ordering::Relaxed));
+            }),
+        }
+    }
+}
+
+impl Words for MappedWords {
+    #[inline]
+    fn store(&self, index: usize, value: u64, order: Ordering) {
+        if let Some(w) = self.word(index) {
+            w.store(value, order);
+        }
+    }
+
+    #[inline]
+    fn fetch_add(&self, index: usize, value: u64, order: Ordering) -> u64 {
+        self.word(index).map_or(0, |w| w.fetch_add(value, order))
+    }
+
+    #[inline]
+    fn compare_exchange(&self, index: usize, expected: u64, new: u64, order: Ordering) -> Result<u64, u64> {
+        match self.word(index) {
+            Some(w) => w.compare_exchange(expected, new, order, Ordering::Relaxed),
+            None => Err(0),
+        }
+    }
+
+    #[inline]
+    fn store_all(&self, start: usize, from: &[u64]) {
+        match self.run(start, from.len()) {
+            Some(words) => from.iter().zip(words).for_each(|(from, word)| word.store(*from, Ordering::Relaxed)),
+            None => from.iter().enumerate().for_each(|(i, from)| {
+                if let Some(at) = start.checked_add(i) {
+                    self.store(at, *from, Ordering::Relaxed);
+                }
+            }),
+        }
+    }
+}
+
+/// Private words for tests and tools: the same protocol without a mapping.
+pub fn heap_words(len: usize) -> MappedWords {
+    let words: Box<[AtomicU64]> = (0..len).map(|_| AtomicU64::new(0)).collect();
+    let words = Arc::new(words);
+    let base = NonNull::from(&words[..]).cast::<u8>();
+    // SAFETY: the boxed slice has `len` aligned words and lives as long as the Arc that is handed over.
+    unsafe { MappedWords::new(base, len, Some(words)) }
+}

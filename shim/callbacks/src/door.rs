@@ -1,0 +1,81 @@
+//! The functions that CUPTI calls. No panic leaves them, a forked child does nothing in them, and an application that
+//! is tapped no longer (or not yet) passes through.
+
+use crate::{
+    completed, module,
+    pool::BUFFER_BYTES,
+    tapped::{self, Tapped},
+};
+use gputap_cupti::{
+    abi::{CuContext, ResourceData},
+    constants::{CB_DOMAIN_RESOURCE, CBID_RESOURCE_MODULE_LOADED},
+};
+use gputap_ringbuf::header::counters::Counter;
+use std::{
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// Runs `inside` with the tap; a panic is counted and goes no further.
+fn enter(inside: impl FnOnce(&'static Tapped)) {
+    let Some(tapped) = tapped::current() else { return };
+    if catch_unwind(AssertUnwindSafe(|| inside(tapped))).is_err() {
+        tapped.tap.count(Counter::Panics, 1);
+    }
+}
+
+/// `CUpti_CallbackFunc`. Only MODULE_LOADED is ever enabled.
+///
+/// # Safety
+/// Called by CUPTI, with what it passes.
+pub unsafe extern "C" fn on_callback(_user: *mut c_void, domain: u32, callback_id: u32, data: *const c_void) {
+    if domain != CB_DOMAIN_RESOURCE || callback_id != CBID_RESOURCE_MODULE_LOADED {
+        return;
+    }
+    // SAFETY: CUPTI passes a ResourceData to callbacks of the RESOURCE domain.
+    enter(|tapped| unsafe { module::loaded(tapped, data.cast::<ResourceData>()) });
+}
+
+/// `CUpti_BuffersCallbackRequestFunc`. Never gives a null buffer, which crashes CUPTI before 12.9.
+///
+/// # Safety
+/// Called by CUPTI, with what it passes.
+pub unsafe extern "C" fn on_buffer_requested(buffer: *mut *mut u8, size_bytes: *mut usize, max_records: *mut usize) {
+    let mut given = (NO_ROOM.0.as_ptr().cast_mut().cast::<u8>(), 0);
+    enter(|tapped| {
+        given = match tapped.pool.take() {
+            Some(taken) => (taken, BUFFER_BYTES),
+            None => {
+                tapped.tap.count(Counter::PoolEmpty, 1);
+                (tapped.pool.spare(), BUFFER_BYTES)
+            }
+        };
+    });
+    // SAFETY: CUPTI passes three places to be written.
+    unsafe {
+        *buffer = given.0;
+        *size_bytes = given.1;
+        *max_records = 0;
+    }
+}
+
+/// Where CUPTI asks in a process that is not tapped (a forked child): an address, and no room at it.
+static NO_ROOM: NoRoom = NoRoom([0; 1]);
+
+#[repr(align(64))]
+struct NoRoom([u64; 1]);
+
+/// `CUpti_BuffersCallbackCompleteFunc`.
+///
+/// # Safety
+/// Called by CUPTI, with what it passes.
+pub unsafe extern "C" fn on_buffer_completed(
+    context: CuContext,
+    stream_id: u32,
+    buffer: *mut u8,
+    _size_bytes: usize,
+    valid_bytes: usize,
+) {
+    // SAFETY: CUPTI passes a buffer that it got from us, with `valid_bytes` of records.
+    enter(|tapped| unsafe { completed::completed(tapped, context, stream_id, buffer, valid_bytes) });
+}

@@ -1,0 +1,59 @@
+//! The one tap of this process, as callbacks see it: set once at start-up, before the first callback can come.
+
+use crate::{fork::ForkWord, names::NameTable, pool::BufferPool, records::RecordApi};
+use gputap_cupti::layout::Layouts;
+use gputap_ringbuf::tap::{Lane, TapWriter};
+use std::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+/// Everything that callbacks use.
+pub struct Tapped {
+    pub tap: TapWriter,
+    pub records: RecordApi,
+    pub layouts: Layouts,
+    pub pool: BufferPool,
+    pub fork: ForkWord,
+    names: Box<[UnsafeCell<NameTable>]>,
+}
+
+// SAFETY: every field but `names` is Sync by itself; a table of `names` is only reached through an entered lane, which
+// one thread has at a time.
+unsafe impl Sync for Tapped {}
+// SAFETY: nothing in it is tied to a thread.
+unsafe impl Send for Tapped {}
+
+impl Tapped {
+    pub fn new(tap: TapWriter, records: RecordApi, layouts: Layouts, pool: BufferPool, fork: ForkWord) -> Tapped {
+        let lanes = tap.layout().sizes.lanes;
+        let names = (0..lanes).map(|_| UnsafeCell::new(NameTable::default())).collect();
+        Tapped { tap, records, layouts, pool, fork, names }
+    }
+
+    /// The slot of a kernel's name in the definitions, for the thread that has entered `lane`.
+    pub fn name_slot(&self, lane: &mut Lane<'_>, name: &[u8]) -> Option<u32> {
+        let table = self.names.get(lane.index())?;
+        // SAFETY: `lane` is entered by this thread alone, and borrowed exclusively during the call.
+        Some(unsafe { &mut *table.get() }.slot_of(&self.tap, name))
+    }
+}
+
+static TAPPED: AtomicPtr<Tapped> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Start-up: from now on callbacks see this tap. It is never taken away.
+pub fn install(tapped: Tapped) -> &'static Tapped {
+    let tapped: &'static Tapped = Box::leak(Box::new(tapped));
+    // SYNC: pairs with the Acquire load in `current`.
+    TAPPED.store(std::ptr::from_ref(tapped).cast_mut(), Ordering::Release);
+    tapped
+}
+
+/// The tap, if there is one and this is not a forked child of its process.
+pub fn current() -> Option<&'static Tapped> {
+    // SYNC: pairs with the Release store in `install`.
+    let tapped = TAPPED.load(Ordering::Acquire);
+    // SAFETY: null, or leaked by `install` and only ever shared.
+    let tapped = unsafe { tapped.as_ref() }?;
+    tapped.fork.is_original().then_some(tapped)
+}

@@ -1,0 +1,54 @@
+//! The end of the process: the exit handler asks the timer for a last flush and waits a bounded time, no longer.
+
+use gputap_callbacks::tapped;
+use std::{
+    sync::{Condvar, Mutex, MutexGuard},
+    time::Duration,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Ending,
+    Ended,
+}
+
+/// Between the exit handler and the timer thread. No callback touches it.
+static PHASE: Mutex<Phase> = Mutex::new(Phase::Running);
+static CHANGED: Condvar = Condvar::new();
+
+/// The longest that our exit handler keeps the process.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Start-up: arranges for the last flush. `_exit`, abort and SIGKILL pass it by.
+pub fn arrange() -> bool {
+    // SAFETY: the handler is a plain function of this library, which is never unloaded.
+    unsafe { libc::atexit(at_exit) == 0 }
+}
+
+extern "C" fn at_exit() {
+    // A forked child that exits is not ours to end.
+    if tapped::current().is_none() {
+        return;
+    }
+    let mut phase = lock();
+    *phase = Phase::Ending;
+    CHANGED.notify_all();
+    let _ = CHANGED.wait_timeout_while(phase, PATIENCE, |p| *p != Phase::Ended);
+}
+
+/// The timer's rest: at most `rest`, less if the process ends. Gives true when it ends.
+pub fn rest(rest: Duration) -> bool {
+    let waited = CHANGED.wait_timeout_while(lock(), rest, |p| *p == Phase::Running);
+    waited.is_ok_and(|(phase, _)| *phase != Phase::Running)
+}
+
+/// The timer has done its last work.
+pub fn ended() {
+    *lock() = Phase::Ended;
+    CHANGED.notify_all();
+}
+
+fn lock() -> MutexGuard<'static, Phase> {
+    PHASE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,108 @@
+//! Start-up, inside the application's `cuInit`: makes the segment, finds CUPTI, starts the timer. Whatever fails is
+//! written into the segment as a state with its reason.
+
+use crate::{
+    exit,
+    library::{self, Cupti, NoCupti},
+    settings::Settings,
+    timer::{self, Timer},
+};
+use gputap_callbacks::{
+    fork::ForkWord,
+    pool::BufferPool,
+    records::RecordApi,
+    tapped::{self, Tapped},
+    thread,
+};
+use gputap_ringbuf::{
+    backing::create::{self, Created},
+    discover,
+    header::status::{Reason, State},
+    housekeeping::{Ahead, Housekeeper, Step},
+    layout::Sizes,
+    process,
+    tap::TapWriter,
+};
+
+/// Why the tap is off.
+struct Off {
+    reason: Reason,
+    detail: String,
+}
+
+pub fn start() {
+    let settings = Settings::from_environment();
+    // Objects of processes that died, so that they do not fill /dev/shm.
+    discover::sweep();
+    match library::open(settings.cupti.as_deref()) {
+        Ok(cupti) => start_with(cupti, &settings),
+        Err(error) => say_off(off_without(error), &settings),
+    }
+}
+
+fn off_without(error: NoCupti) -> Off {
+    let (reason, detail) = match error {
+        NoCupti::NotFound(detail) => (Reason::NoCupti, detail),
+        NoCupti::TooOld(detail) => (Reason::CuptiTooOld, detail),
+        NoCupti::SymbolMissing(detail) => (Reason::CuptiSymbolMissing, detail),
+        NoCupti::Failed(detail) => (Reason::CuptiError, detail),
+    };
+    Off { reason, detail }
+}
+
+/// Leaves a small segment that says why this process is not tapped.
+fn say_off(off: Off, settings: &Settings) {
+    // Without even that much room nothing can be said: the application matters more than our word.
+    let Ok(created) = create::create(Sizes::STATUS_ONLY, settings.backing) else { return };
+    let tap = TapWriter::new(&created);
+    tap.status().beat(process::monotonic_ns());
+    tap.status().set_state(State::Off, off.reason, &off.detail);
+    tap.publish();
+    std::mem::forget(created.reserver);
+}
+
+fn start_with(cupti: Cupti, settings: &Settings) {
+    match prepared(&cupti, settings) {
+        Ok((tapped, timer)) => {
+            tapped.tap.publish();
+            if !exit::arrange() || !timer::spawn(timer) {
+                tapped.tap.status().set_state(State::Off, Reason::NoThread, "");
+            }
+        }
+        Err(off) => say_off(off, settings),
+    }
+}
+
+/// Everything in place, nothing subscribed yet.
+fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Timer), Off> {
+    let no_room = |detail: String| Off { reason: Reason::NoRoom, detail };
+    let created = create::create(settings.sizes, settings.backing).map_err(|e| no_room(e.to_string()))?;
+    let tap = TapWriter::new(&created);
+    let Created { reserver, control, .. } = created;
+    let mut housekeeper = Housekeeper::new(reserver, Ahead::DEFAULT);
+    // One lane and some room for names and the first modules; the timer goes on from there.
+    for _ in 0..FIRST_STEPS {
+        if let Step::Short(error) = housekeeper.step(&tap) {
+            if housekeeper.reserved_bytes() == 0 {
+                return Err(no_room(error.to_string()));
+            }
+            break;
+        }
+    }
+    let fork = ForkWord::new().ok_or_else(|| no_room("the kernel has no MADV_WIPEONFORK (before 4.14)".into()))?;
+    let pool = BufferPool::new().ok_or_else(|| no_room("no address space for CUPTI's buffers".into()))?;
+    pool.prepare(FIRST_BUFFERS);
+    let status = tap.status();
+    status.set_cupti(cupti.version, &cupti.path);
+    status.beat(process::monotonic_ns());
+    status.set_state(State::Starting, Reason::None, &settings.complaint);
+    let records = RecordApi { next_record: cupti.calls.next_record, dropped_records: cupti.calls.dropped_records };
+    let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork));
+    // Subscribing belongs here, before the application can load its first module.
+    let timer = Timer::start(tapped, cupti.calls, control, housekeeper, settings, thread::candidates());
+    Ok((tapped, timer))
+}
+
+/// Two lanes, the names, and four steps of cubins.
+const FIRST_STEPS: usize = 7;
+const FIRST_BUFFERS: usize = 16;

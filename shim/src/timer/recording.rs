@@ -1,0 +1,260 @@
+//! What is recorded, and whether CUPTI is ours at all: the state that readers see, and everything that changes it.
+
+use super::{
+    guard::{Failed, Guard},
+    say,
+};
+use crate::settings::{Settings, StartAs};
+use gputap_callbacks::tapped::Tapped;
+use gputap_cupti::constants::{
+    ACTIVITY_KIND_CONCURRENT_KERNEL, ACTIVITY_KIND_MEMCPY, ACTIVITY_KIND_MEMSET, CuptiResult,
+};
+use gputap_ringbuf::{
+    control::{Answer, Command},
+    event::{ALL_KINDS, EventKind},
+    header::{
+        counters::Counter,
+        status::{Reason, State},
+    },
+    process::monotonic_ns,
+};
+
+/// How the tap stands, as readers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub state: State,
+    pub reason: Reason,
+    pub detail: String,
+}
+
+/// How often a slot that another tool holds is asked for again, once a second.
+const MAX_RETRIES: u32 = 10;
+
+/// Switches kinds on and off, flushes, yields and resumes. Owned by the timer, like the guard in it.
+pub struct Recorder {
+    tapped: &'static Tapped,
+    guard: Guard,
+    flush_ns: u64,
+    next_flush_ns: u64,
+    /// Kinds that are on.
+    kinds: u64,
+    /// Kinds that CUPTI refused, not asked for again until something changes.
+    refused: u64,
+    black_box: bool,
+    stopped: bool,
+    yielded: bool,
+    retries: u32,
+    /// Why CUPTI is not ours or does not do what it should; empty if it does.
+    trouble: Option<(Reason, String)>,
+    complaint: String,
+    said: Option<Standing>,
+}
+
+impl Recorder {
+    /// Subscribes, unless the settings say to begin yielded.
+    pub fn start(tapped: &'static Tapped, guard: Guard, settings: &Settings) -> Recorder {
+        let mut recorder = Recorder {
+            tapped,
+            guard,
+            flush_ns: settings.flush_ms * 1_000_000,
+            next_flush_ns: 0,
+            kinds: 0,
+            refused: 0,
+            black_box: settings.start == StartAs::BlackBox,
+            stopped: false,
+            yielded: settings.start == StartAs::Yielded,
+            retries: 0,
+            trouble: None,
+            complaint: settings.complaint.clone(),
+            said: None,
+        };
+        if recorder.yielded {
+            tapped.tap.count(Counter::YieldGaps, 1);
+        } else {
+            recorder.subscribe();
+        }
+        recorder.follow(0, monotonic_ns());
+        recorder
+    }
+
+    fn subscribe(&mut self) -> bool {
+        match self.guard.subscribe() {
+            Ok(()) => {
+                self.trouble = None;
+                self.refused = 0;
+                true
+            }
+            Err(failed) => {
+                self.failed(failed);
+                // Modules loaded from here on are unknown to us.
+                self.tapped.tap.count(Counter::YieldGaps, 1);
+                if self.guard.is_subscribed() {
+                    let _ = self.guard.leave();
+                }
+                false
+            }
+        }
+    }
+
+    fn failed(&mut self, failed: Failed) {
+        self.tapped.tap.count(Counter::CuptiErrors, 1);
+        let reason = match failed.result {
+            CuptiResult::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED if self.yielded => Reason::StillTaken,
+            CuptiResult::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED => Reason::OtherSubscriber,
+            _ => Reason::CuptiError,
+        };
+        self.trouble = Some((reason, failed.to_string()));
+    }
+
+    /// Brings what is recorded in line with what the leases want, and flushes when it is time.
+    pub fn follow(&mut self, leased: u64, now_ns: u64) {
+        let black_box = if self.black_box { ALL_KINDS } else { 0 };
+        let wanted = if self.stopped { 0 } else { leased | black_box };
+        if self.guard.is_subscribed() {
+            self.switch_to(wanted & !self.refused);
+            if self.kinds != 0 && now_ns >= self.next_flush_ns {
+                self.flush();
+                self.next_flush_ns = now_ns + self.flush_ns;
+            }
+        }
+        if wanted == 0 {
+            self.refused = 0;
+        }
+        self.say();
+    }
+
+    fn switch_to(&mut self, wanted: u64) {
+        let off = self.kinds & !wanted;
+        let on = wanted & !self.kinds;
+        for kind in EventKind::ALL {
+            let result = match kind.bit() {
+                bit if on & bit != 0 => self.guard.enable(activity_kind(kind)),
+                bit if off & bit != 0 => self.guard.disable(activity_kind(kind)),
+                _ => continue,
+            };
+            match result {
+                Ok(()) => self.kinds ^= kind.bit(),
+                Err(failed) => {
+                    self.refused |= kind.bit();
+                    self.failed(failed);
+                }
+            }
+        }
+        if off != 0 {
+            // What was recorded until now is still with CUPTI.
+            self.flush();
+        }
+        if (on | off) != 0 {
+            self.tapped.tap.status().set_kinds(self.kinds);
+        }
+    }
+
+    fn flush(&mut self) {
+        let start_ns = monotonic_ns();
+        match self.guard.flush() {
+            Ok(()) if self.refused == 0 => self.trouble = None,
+            Ok(()) => {}
+            Err(failed) => self.failed(failed),
+        }
+        let took_ns = monotonic_ns().saturating_sub(start_ns);
+        self.tapped.tap.count(Counter::Flushes, 1);
+        self.tapped.tap.count(Counter::FlushNs, took_ns);
+        self.tapped.tap.raise_to(Counter::FlushMaxNs, took_ns);
+    }
+
+    /// Carries a command out.
+    pub fn obey(&mut self, command: Option<Command>, now_ns: u64) -> Answer {
+        let Some(command) = command else { return Answer::Refused };
+        match command {
+            Command::Start | Command::Stop | Command::Flush if !self.guard.is_subscribed() => return Answer::Refused,
+            Command::Start => (self.black_box, self.stopped) = (true, false),
+            Command::Stop => (self.black_box, self.stopped) = (false, true),
+            Command::Flush => self.flush(),
+            Command::Yield => return self.leave(),
+            Command::Resume => return self.resume(),
+        }
+        self.follow(if self.stopped { 0 } else { self.kinds }, now_ns);
+        Answer::Done
+    }
+
+    fn leave(&mut self) -> Answer {
+        if self.guard.is_subscribed() {
+            self.switch_to(0);
+            self.tapped.tap.count(Counter::YieldGaps, 1);
+            if let Err(failed) = self.guard.leave() {
+                self.failed(failed);
+                self.yielded = true;
+                self.say();
+                return Answer::Failed;
+            }
+        }
+        self.yielded = true;
+        self.trouble = None;
+        self.say();
+        Answer::Done
+    }
+
+    fn resume(&mut self) -> Answer {
+        if self.guard.is_subscribed() {
+            return Answer::Done;
+        }
+        let resumed = self.subscribe();
+        if resumed {
+            self.yielded = false;
+        }
+        self.say();
+        if resumed { Answer::Done } else { Answer::Failed }
+    }
+
+    /// Once a second: asks again for the slot that another tool held at start-up, a bounded number of times.
+    pub fn retry(&mut self) {
+        let held_by_other = matches!(self.trouble, Some((Reason::OtherSubscriber, _)));
+        if held_by_other && !self.guard.is_subscribed() && !self.yielded && self.retries < MAX_RETRIES {
+            self.retries += 1;
+            self.subscribe();
+        }
+    }
+
+    /// The process ends: what CUPTI still holds is asked for, unfinished records included.
+    pub fn end(&mut self) {
+        if self.guard.is_subscribed() && self.kinds != 0 {
+            self.flush();
+            let _ = self.guard.flush_forced();
+        }
+        self.tapped.tap.status().set_state(State::Exited, Reason::None, "");
+    }
+
+    fn say(&mut self) {
+        let standing = self.standing();
+        if self.said.as_ref() != Some(&standing) {
+            say(self.tapped, &standing);
+            self.said = Some(standing);
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        let state = match () {
+            () if self.yielded => State::Yielded,
+            () if !self.guard.is_subscribed() => State::Off,
+            () if self.stopped => State::Idle,
+            () if self.black_box => State::BlackBox,
+            () if self.kinds != 0 => State::Recording,
+            () => State::Idle,
+        };
+        let (reason, detail) = match &self.trouble {
+            Some((reason, detail)) => (*reason, detail.clone()),
+            None if self.yielded || self.stopped => (Reason::ByCommand, String::new()),
+            None if !self.complaint.is_empty() => (Reason::BadSetting, self.complaint.clone()),
+            None => (Reason::None, String::new()),
+        };
+        Standing { state, reason, detail }
+    }
+}
+
+fn activity_kind(kind: EventKind) -> u32 {
+    match kind {
+        EventKind::Kernel => ACTIVITY_KIND_CONCURRENT_KERNEL,
+        EventKind::Memcpy => ACTIVITY_KIND_MEMCPY,
+        EventKind::Memset => ACTIVITY_KIND_MEMSET,
+    }
+}
