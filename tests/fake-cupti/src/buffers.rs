@@ -1,0 +1,250 @@
+//! The client's activity buffers while CUPTI has them.
+//!
+//! Guarantees: records lie in launch order, 8-byte aligned and packed; a buffer is given back exactly once, by the
+//! worker, unless `cuptiFinalize` forgets it; a record that finds no room is counted. The lock here is never held
+//! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::counters;
+use crate::hook_abi::Work;
+use crate::ids::realtime_ns;
+use crate::records::{self, Times};
+use crate::settings::settings;
+use crate::worker;
+
+/// `CUpti_BuffersCallbackRequestFunc`.
+pub type RequestFunc = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+/// `CUpti_BuffersCallbackCompleteFunc`.
+pub type CompleteFunc = unsafe extern "C" fn(*mut std::ffi::c_void, u32, *mut u8, usize, usize);
+
+/// The client's two callbacks.
+#[derive(Clone, Copy)]
+pub struct Client {
+    pub request: RequestFunc,
+    pub complete: CompleteFunc,
+}
+
+pub struct Buffer {
+    pub at: *mut u8,
+    pub size: usize,
+    pub used: usize,
+    records: u64,
+    /// 0 for as many as fit.
+    max_records: u64,
+    /// When its last record is finished, on the device's clock.
+    finished_ns: u64,
+    /// From the device's clock to the client's, for all records in here.
+    clock_offset_ns: i64,
+}
+
+// SAFETY: the client handed the memory over until it is completed; only the holder of the `Buffer` touches it.
+unsafe impl Send for Buffer {}
+
+pub struct Buffers {
+    pub client: Option<Client>,
+    current: Option<Buffer>,
+    full: VecDeque<Buffer>,
+    pub dropped: u64,
+    sequence: u64,
+    clock_offset_ns: i64,
+}
+
+/// Which buffers a pass of the worker may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Take {
+    /// Full ones without an unfinished record.
+    Full,
+    /// The one being filled too, if it has no unfinished record.
+    Partial,
+    /// All.
+    Forced,
+}
+
+static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers {
+    client: None,
+    current: None,
+    full: VecDeque::new(),
+    dropped: 0,
+    sequence: 0,
+    clock_offset_ns: 0,
+});
+
+pub fn lock() -> MutexGuard<'static, Buffers> {
+    BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lays the record of `work` down, on the launching thread.
+pub fn lay_down(kind: u32, work: &Work) {
+    if lock().lay_down(kind, work) {
+        worker::poke();
+    }
+}
+
+impl Buffers {
+    /// True if a buffer became full.
+    fn lay_down(&mut self, kind: u32, work: &Work) -> bool {
+        let settings = settings();
+        let Some(size) = settings.sizes.of_kind(kind) else { return false };
+        self.sequence += 1;
+        let every = |n: u64| n != 0 && self.sequence.is_multiple_of(n);
+        if every(settings.drop_every) {
+            self.drop_record();
+            return false;
+        }
+        let zero_times = every(settings.zero_times_every);
+        let filled = self.retire_current_if(|buffer| !buffer.has_room(size));
+        if self.current.is_none() {
+            self.current = self.request(size);
+        }
+        let offset = self.clock_offset_ns;
+        match &mut self.current {
+            Some(buffer) => buffer.append(kind, work, size, if zero_times { None } else { Some(offset) }),
+            None => self.drop_record(),
+        }
+        filled
+    }
+
+    fn drop_record(&mut self) {
+        self.dropped += 1;
+        counters::RECORDS_DROPPED.add(1);
+    }
+
+    fn retire_current_if(&mut self, condition: impl FnOnce(&Buffer) -> bool) -> bool {
+        match self.current.take() {
+            Some(buffer) if condition(&buffer) => {
+                self.full.push_back(buffer);
+                true
+            }
+            other => {
+                self.current = other;
+                false
+            }
+        }
+    }
+
+    /// Asks the client for a buffer with room for `needed` bytes.
+    fn request(&mut self, needed: usize) -> Option<Buffer> {
+        let client = self.client?;
+        let (mut at, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: the client registered the function for this use; the three places may be written.
+        unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) };
+        if at.is_null() {
+            if settings().null_buffer_crashes() {
+                eprintln!("fake-cupti: the client returned a null buffer, which crashes CUPTI before 12.9");
+                std::process::abort();
+            }
+            return None;
+        }
+        counters::BUFFERS_REQUESTED.add(1);
+        let buffer = Buffer {
+            at,
+            size,
+            used: 0,
+            records: 0,
+            max_records: max_records as u64,
+            finished_ns: 0,
+            clock_offset_ns: self.clock_offset_ns,
+        };
+        if size < needed || !at.addr().is_multiple_of(8) {
+            // Of no use: goes back empty.
+            self.full.push_back(buffer);
+            worker::poke();
+            return None;
+        }
+        Some(buffer)
+    }
+
+    /// The buffers that may be completed at `now_ns`, oldest first.
+    pub fn take(&mut self, which: Take, now_ns: u64) -> Vec<Buffer> {
+        if which != Take::Full {
+            let ready = |b: &Buffer| b.used > 0 && (which == Take::Forced || b.finished_ns <= now_ns);
+            self.retire_current_if(ready);
+        }
+        let may_go = |b: &Buffer| which == Take::Forced || b.finished_ns <= now_ns;
+        let (mut taken, kept): (Vec<_>, Vec<_>) = self.full.drain(..).partition(may_go);
+        self.full.extend(kept);
+        if which == Take::Forced {
+            taken.iter_mut().for_each(|buffer| buffer.clear_unfinished(now_ns));
+        }
+        taken
+    }
+
+    /// When the next full buffer will be finished.
+    pub fn next_finish_ns(&self) -> Option<u64> {
+        self.full.iter().map(|buffer| buffer.finished_ns).min()
+    }
+
+    /// Later records carry the client's clock.
+    pub fn set_clock_offset(&mut self, offset_ns: i64) {
+        self.retire_current_if(|_| true);
+        self.clock_offset_ns = offset_ns;
+    }
+
+    /// Lets go of everything, without giving anything back.
+    pub fn forget(&mut self) {
+        for buffer in self.full.drain(..).chain(self.current.take()) {
+            counters::BUFFERS_FORGOTTEN.add(1);
+            counters::RECORDS_FORGOTTEN.add(buffer.records);
+        }
+        self.client = None;
+        self.dropped = 0;
+        self.clock_offset_ns = 0;
+    }
+}
+
+impl Buffer {
+    fn has_room(&self, size: usize) -> bool {
+        self.size - self.used >= size && (self.max_records == 0 || self.records < self.max_records)
+    }
+
+    /// Writes one record; without an offset its times are zero. There is room for `size` bytes.
+    fn append(&mut self, kind: u32, work: &Work, size: usize, offset_ns: Option<i64>) {
+        let shift = |ns: u64| offset_ns.map_or(0, |offset| ns.saturating_add_signed(offset));
+        let times = Times { start: shift(work.start_ns), end: shift(work.end_ns) };
+        // SAFETY: `used + size <= size of the buffer`, so the record's bytes lie in the client's memory, which is ours
+        // until completed; the start is aligned to 8 (checked in `request`), and so is every record's size.
+        unsafe { records::write(kind, work, times, &settings().sizes, self.at.add(self.used)) };
+        self.used += size;
+        self.records += 1;
+        self.finished_ns = self.finished_ns.max(work.end_ns);
+        counters::RECORDS_WRITTEN.add(1);
+    }
+
+    /// Gives records that are not finished at `now_ns` zero times.
+    fn clear_unfinished(&mut self, now_ns: u64) {
+        if self.finished_ns <= now_ns {
+            return;
+        }
+        let now = now_ns.saturating_add_signed(self.clock_offset_ns);
+        let mut offset = 0;
+        while offset < self.used {
+            // SAFETY: records were laid down from the start to `used` without gaps, so one begins at `offset`.
+            let at = unsafe { self.at.add(offset) };
+            // SAFETY: as above.
+            let (kind, end) = unsafe { records::kind_and_end(at) };
+            if end > now {
+                // SAFETY: as above, and the buffer is ours alone.
+                unsafe { records::clear_times(kind, at) };
+                counters::RECORDS_UNFINISHED.add(1);
+            }
+            offset += settings().sizes.of_kind(kind).unwrap_or(self.used);
+        }
+    }
+
+    /// Gives the buffer back to its client.
+    pub fn complete(self, client: &Client) {
+        // SAFETY: the client registered the function for this use, and the memory is the one it handed out.
+        unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) };
+        // Counted once the client has seen them, so that a test may wait for the count.
+        counters::RECORDS_DELIVERED.add(self.records);
+        counters::BUFFERS_COMPLETED.add(1);
+    }
+}
+
+/// The client and the buffers that a pass of the worker gives back to it now.
+pub fn take(which: Take) -> (Option<Client>, Vec<Buffer>) {
+    let mut buffers = lock();
+    (buffers.client, buffers.take(which, realtime_ns()))
+}

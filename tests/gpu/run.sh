@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# run.sh KIT BIN OUT PHASE...   See README.md beside this.
+set -u
+kit=$(realpath "$1") bin=$(realpath "$2") out=$(realpath -m "$3")
+here=$(dirname "$(realpath "$0")")
+shift 3
+mkdir -p "$out"
+work=${GPUTAP_GPU_WORK:-/tmp/gputap-gpu}
+mkdir -p "$work"
+gputap=$bin/gputap
+cuda=${CUDA_HOME:-/usr/local/cuda}
+cupti_dir=$cuda/targets/x86_64-linux/lib
+[ -e "$cupti_dir/libcupti.so" ] || cupti_dir=$cuda/extras/CUPTI/lib64
+export PYTHONUNBUFFERED=1 LD_LIBRARY_PATH=$cupti_dir:${LD_LIBRARY_PATH:-} XDG_CACHE_HOME=$work/cache
+say() { echo "[$(date +%T)] $*"; }
+shim() { "$gputap" env --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["CUDA_INJECTION64_PATH"])'; }
+
+phase_build() {
+  cd "$work" || exit 1
+  nvcc -O2 -lineinfo -arch=sm_90 -cubin "$kit/kernels.cu" -o kernels.cubin &
+  nvcc -O2 -std=c++17 -arch=sm_90 "$kit/lazy_load.cu" -o lazy_load -lcuda &
+  nvcc -O2 -std=c++17 -arch=sm_90 "$kit/launch_batches.cu" -o launch_batches &
+  gcc -O2 -fPIC -shared -I"$cuda/include" "$kit/probe_shim.c" -o probe_shim.so -L"$cupti_dir" -lcupti -lpthread &
+  wait
+  ls -la "$work"
+  nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+  ldd --version | head -n 1
+  df -h /dev/shm | tail -n 1
+  "$gputap" --version
+  "$gputap" doctor
+  echo "doctor exit $?"
+}
+
+# batch NAME RUNS AT_ONCE SECONDS COMMAND...: exit codes of RUNS runs, AT_ONCE in parallel; 124 is a hang.
+batch() {
+  local name=$1 runs=$2 at_once=$3 limit=$4
+  shift 4
+  local log=$work/batch-$name
+  rm -rf "$log" && mkdir -p "$log"
+  seq "$runs" | xargs -P "$at_once" -I{} sh -c \
+    'timeout -s KILL '"$limit"' "$@" >'"$log"'/{}.out 2>&1; echo $? >'"$log"'/{}.rc' sh "$@"
+  local hung ok
+  hung=$(cat "$log"/*.rc | grep -cE '^(124|137)$')
+  ok=$(cat "$log"/*.rc | grep -c '^0$')
+  echo "$name: runs $runs, finished $ok, hung $hung, failed $((runs - ok - hung)); first: $(tail -n 1 "$log/1.out")"
+}
+
+phase_naive() {
+  export CUDA_MODULE_LOADING=LAZY
+  CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=naive FLUSH_US=1000 \
+    batch naive-lazy_load 4 4 12 "$work/lazy_load" 4 3 "$work/kernels.cubin"
+  CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=floor FLUSH_US=1000 \
+    batch floor-lazy_load 4 4 12 "$work/lazy_load" 4 3 "$work/kernels.cubin"
+}
+
+phase_stress() {
+  export CUDA_MODULE_LOADING=LAZY CUDA_INJECTION64_PATH GPUTAP_FLUSH_MS=1 GPUTAP_START=blackbox
+  CUDA_INJECTION64_PATH=$(shim)
+  batch gputap-lazy_load 20 5 20 "$work/lazy_load" 4 3 "$work/kernels.cubin"
+  "$gputap" ps | head -n 12
+  batch gputap-torch_mixed 20 7 120 python3 "$kit/torch_mixed.py" 1 60
+  python3 "$here/totals.py" "$gputap" || true
+  "$gputap" clean
+  unset CUDA_INJECTION64_PATH GPUTAP_FLUSH_MS GPUTAP_START
+}
+
+phase_count() {
+  for mode in floor; do
+    CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=$mode python3 "$kit/torch_gpt.py" --steps 100 2>&1 >/dev/null | grep '^probe'
+  done
+  "$gputap" record -o "$out/gpt" -- python3 "$kit/torch_gpt.py" --steps 100 >/dev/null
+  echo "record exit $?"
+  python3 "$here/torch_count.py" 100
+  python3 "$here/check_recording.py" "$out/gpt" "$cupti_dir/libcupti.so"
+}
+
+phase_attach() {
+  CUDA_INJECTION64_PATH=$(shim) python3 "$kit/torch_gpt.py" --seconds 25 >/dev/null &
+  local job=$!
+  sleep 14
+  "$gputap" ps
+  "$gputap" top -p $job --once
+  "$gputap" record -p $job -o "$out/late" -d 3
+  echo "record -p exit $?"
+  wait $job
+  echo "job exit $?"
+  python3 "$here/check_recording.py" "$out/late" "$cupti_dir/libcupti.so"
+}
+
+phase_yield() {
+  export CUDA_INJECTION64_PATH
+  CUDA_INJECTION64_PATH=$(shim)
+  say "without yielding, while gputap records:"
+  GPUTAP_START=blackbox python3 "$kit/torch_yield.py" 2 2 2>&1 | grep -vi warning | tail -n 3
+  say "with gputap ctl yield before and resume after:"
+  GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield; $gputap ps" GPUTAP_RESUME="$gputap ctl PID resume; true" \
+    python3 "$kit/torch_yield.py" 2 2 2>&1 | tail -n 12
+  say "the same with TEARDOWN_CUPTI=1:"
+  TEARDOWN_CUPTI=1 GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield" GPUTAP_RESUME="$gputap ctl PID resume; $gputap ps" \
+    python3 "$kit/torch_yield.py" 2 2 2>&1 | tail -n 12
+  unset CUDA_INJECTION64_PATH
+}
+
+phase_fresh() {
+  "$gputap" record -o "$out/fresh" -d 12 -- python3 "$kit/torch_gpt.py" --seconds 18 --sync-every 200 >/dev/null
+  echo "record exit $?"
+  python3 -c 'import json,sys; s=json.load(open(sys.argv[1]))["snapshot"]; print("freshness", s.get("freshness")); print(json.dumps(s["counts"]))' "$out/fresh/summary.json"
+}
+
+phase_jax() {
+  "$gputap" record -o "$out/jax" -- python3 "$kit/jax_train.py" 1000
+  echo "record exit $?"
+  python3 "$here/check_recording.py" "$out/jax" "$cupti_dir/libcupti.so"
+}
+
+# paired NAME ON OFF COMMAND...: one process, `gputap ctl` ON and OFF in turns; the samples of COMMAND paired.
+paired() {
+  local name=$1 on=$2 off=$3
+  shift 3
+  CUDA_INJECTION64_PATH=$(shim) "$@" >"$work/$name.samples" &
+  local job=$!
+  python3 "$here/toggle.py" "$gputap" $job "$on" "$off" >"$work/$name.toggles" 2>"$work/$name.toggle-errors"
+  wait $job
+  echo "$name: $(python3 "$kit/paired.py" "$work/$name.toggles" "$work/$name.samples" 2>&1 | tail -n 1)"
+}
+
+# floor NAME COMMAND...: the same with the probe shim, which switches by itself.
+floor() {
+  local name=$1
+  shift
+  CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=floor FLUSH_US=250000 TOGGLE_LOG=$work/$name.toggles \
+    "$@" >"$work/$name.samples" 2>/dev/null
+  echo "$name: $(python3 "$kit/paired.py" "$work/$name.toggles" "$work/$name.samples" 2>&1 | tail -n 1)"
+}
+
+phase_cost() {
+  for round in 1 2 3; do
+    paired "launch-recording-$round" start stop "$work/launch_batches" 14 1
+    floor "launch-floor-$round" "$work/launch_batches" 14 1
+    paired "launch-idle-$round" resume yield "$work/launch_batches" 14 1
+  done
+  for round in 1 2; do
+    paired "gpt-recording-$round" start stop python3 "$kit/torch_gpt.py" --seconds 16
+    floor "gpt-floor-$round" python3 "$kit/torch_gpt.py" --seconds 16
+  done
+}
+
+for phase in "$@"; do
+  say "== $phase"
+  "phase_$phase"
+done
