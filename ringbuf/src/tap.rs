@@ -161,11 +161,9 @@ impl TapWriter {
 
     /// Whether the definition in `slot`, if it is `len` bytes long, holds `bytes`: compares with the stored copy.
     pub fn is_name(&self, slot: u32, bytes: &[u8]) -> bool {
-        let found = self.definitions.store.ready(slot);
+        let Some((offset, len)) = self.definitions.store.ready(slot) else { return false };
         // SAFETY: the slice can be read and does not change.
-        found.is_some_and(|(offset, len)| {
-            len == bytes.len() as u64 && unsafe { self.definitions.holds(offset, bytes.as_ptr(), bytes.len()) }
-        })
+        len == bytes.len() as u64 && unsafe { self.definitions.holds(offset, bytes.as_ptr(), bytes.len()) }
     }
 }
 

@@ -59,16 +59,24 @@ impl BufferPool {
         unsafe { self.region.as_ptr().add(index.min(BUFFERS) * BUFFER_BYTES) }
     }
 
-    /// A buffer for CUPTI to fill; `None` where all are taken.
+    /// A buffer for CUPTI to fill, a prepared one if there is one; `None` where all are taken.
     pub fn take(&self) -> Option<*mut u8> {
+        let prepared = self.take_in_state(FREE);
+        if prepared.is_some() {
+            self.free.fetch_sub(1, Ordering::Relaxed);
+        }
+        // A cold buffer costs CUPTI page faults, but no record.
+        prepared.or_else(|| self.take_in_state(UNPREPARED))
+    }
+
+    fn take_in_state(&self, wanted: u8) -> Option<*mut u8> {
         let start = self.next.load(Ordering::Relaxed);
         for step in 0..BUFFERS {
             let index = (start + step) % BUFFERS;
             // SYNC: pairs with the Release store of FREE by `prepare` and `give_back`.
-            let taken = self.states[index].compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+            let taken = self.states[index].compare_exchange(wanted, TAKEN, Ordering::Acquire, Ordering::Relaxed);
             if taken.is_ok() {
                 self.next.store(index + 1, Ordering::Relaxed);
-                self.free.fetch_sub(1, Ordering::Relaxed);
                 return Some(self.buffer(index));
             }
         }
@@ -101,11 +109,12 @@ impl BufferPool {
             if self.free.load(Ordering::Relaxed) >= ahead {
                 return;
             }
-            if state.load(Ordering::Relaxed) != UNPREPARED {
+            // Taken while it is touched: a callback must not get it half prepared.
+            if state.compare_exchange(UNPREPARED, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_err() {
                 continue;
             }
             for page in (0..BUFFER_BYTES).step_by(4096) {
-                // SAFETY: inside the buffer, which nobody else has while it is unprepared.
+                // SAFETY: inside the buffer, which is ours while it is taken.
                 unsafe { self.buffer(index).add(page).write_volatile(0) };
             }
             self.free.fetch_add(1, Ordering::Relaxed);
@@ -125,21 +134,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_prepared_buffers_are_handed_out_and_each_to_one() {
+    fn each_buffer_goes_to_one_and_comes_back() {
         let pool = BufferPool::new().unwrap();
-        assert_eq!(pool.take(), None);
         pool.prepare(2);
         let (a, b) = (pool.take().unwrap(), pool.take().unwrap());
         assert_ne!(a, b);
-        assert_eq!((pool.take(), pool.taken()), (None, 2));
+        assert_eq!(pool.taken(), 2);
         pool.give_back(a);
+        // Prepared ones first.
         assert_eq!(pool.take(), Some(a));
+        assert!(pool.take().is_some_and(|cold| cold != a && cold != b));
     }
 
     #[test]
     fn the_pool_grows_to_its_bound_and_no_further() {
         let pool = BufferPool::new().unwrap();
-        pool.prepare(usize::MAX);
+        pool.prepare(3);
         let all: std::collections::HashSet<_> = std::iter::from_fn(|| pool.take()).collect();
         assert_eq!(all.len(), BUFFERS);
         assert!(!all.contains(&pool.spare()));

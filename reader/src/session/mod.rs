@@ -1,0 +1,197 @@
+//! Attached to one tap: asks for recording, drains, counts, and knows when the process has ended.
+//!
+//! [`Session::step`] does one bounded portion of work and returns; the caller paces, passes the time in, and draws
+//! [`Session::snapshot`]s. Late attach is the ordinary case: names and cubins are read from the store, which never
+//! loses one, and the lanes give what they still hold.
+
+mod cubins;
+mod lanes;
+mod lease;
+mod liveness;
+mod names;
+mod report;
+mod sink;
+
+pub(crate) use report::{reason, state_name, totals};
+pub use sink::{EventSink, NoSink, StoredCubin};
+
+use crate::clock::Now;
+use crate::crc::{CuptiCrc, Deadlines, Program, candidates};
+use crate::model::Model;
+use crate::model::snapshot::Snapshot;
+use crate::recording::RecordError;
+use cubins::Cubins;
+use gputap_ringbuf::attach::{AttachError, Attached};
+use gputap_ringbuf::discover::{self, FindError, Found};
+use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::header::identity::Identity;
+use gputap_ringbuf::header::status::State;
+use lanes::Lanes;
+use lease::Lease;
+use liveness::Watch;
+use names::Names;
+use sink::Guarded;
+
+/// How often the load counts of modules are looked at again.
+const LOADS_EVERY_NS: u64 = 250_000_000;
+
+/// What a session should do.
+#[derive(Debug)]
+pub struct Options {
+    /// Kinds to ask the shim for, a mask of [`gputap_ringbuf::event::EventKind::bit`]s. 0 only watches: no lease.
+    pub kinds: u64,
+    /// Who computes CUPTI's checksums; None leaves them out.
+    pub cupti_crc: Option<CuptiCrc>,
+}
+
+impl Options {
+    /// Every kind, and CUPTI's checksums by a child of this binary from the libcupti that [`candidates()`] finds. The
+    /// binary must answer [`crate::crc::child_request`] first thing in `main`.
+    pub fn all() -> Options {
+        let libraries = || candidates(&|name| std::env::var_os(name));
+        let crc = |program| CuptiCrc::new(program, libraries(), Deadlines::default());
+        Options { kinds: ALL_KINDS, cupti_crc: Program::this_binary().ok().map(crc) }
+    }
+}
+
+/// Why a tap cannot be attached to.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+}
+
+/// What one step did, and what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Events delivered by this step.
+    pub delivered: u64,
+    /// More is there already: step again at once.
+    pub more: bool,
+    /// The process has ended and everything that it left has been read.
+    pub ended: bool,
+    /// CUPTI's checksums that have not come back yet.
+    pub pending_checksums: usize,
+}
+
+/// One reader's connection to one tap. Any number of sessions may read the same tap.
+pub struct Session {
+    found: Found,
+    attached: Attached,
+    command: String,
+    began: Now,
+    model: Model,
+    names: Names,
+    cubins: Cubins,
+    lanes: Lanes,
+    lease: Lease,
+    watch: Watch,
+    /// The last state seen while the process lived.
+    last_state: Option<State>,
+    gone: bool,
+    ended: bool,
+    loads_ns: u64,
+}
+
+impl Session {
+    /// Finds the living tap of process `pid` and attaches to it.
+    ///
+    /// # Errors
+    /// No such process, no tap in it, no permission, or another version's segment; the words say what to do.
+    pub fn attach(pid: u32, options: Options, now: Now) -> Result<Session, SessionError> {
+        Session::open(&discover::find(pid)?, options, now)
+    }
+
+    /// Attaches to a tap that was found, be its process alive or dead.
+    ///
+    /// # Errors
+    /// The segment is gone, not readable, or another version's.
+    pub fn open(found: &Found, options: Options, now: Now) -> Result<Session, SessionError> {
+        let attached = Attached::open(found)?;
+        let mut lease = Lease::new(if found.alive { options.kinds } else { 0 });
+        lease.step(found, now);
+        Ok(Session {
+            command: crate::process::command(found.pid),
+            began: now,
+            model: Model::new(now),
+            names: Names::new(attached.definitions()),
+            cubins: Cubins::new(attached.cubins(), options.cupti_crc),
+            lanes: Lanes::new(&attached),
+            lease,
+            watch: Watch::new(found, &attached),
+            last_state: None,
+            gone: false,
+            ended: false,
+            loads_ns: 0,
+            found: found.clone(),
+            attached,
+        })
+    }
+
+    /// Renews the lease and reads a bounded portion of what is new: names, then events, then cubins. Due every 500 ms
+    /// at the latest, or the shim lets the lease lapse.
+    ///
+    /// # Errors
+    /// The sink's first error. The step was done all the same, and the figures are whole.
+    pub fn step(&mut self, now: Now, sink: &mut dyn EventSink) -> Result<Progress, RecordError> {
+        // Looked at before draining: what a process wrote before it went is there to be read.
+        self.look_at_the_process(now);
+        let before = self.lanes.tally.delivered;
+        let mut sink = Guarded::new(sink);
+        let more_names = self.names.step(&mut self.model, &mut sink);
+        // Events of names that are not read yet wait: they would count as unnamed.
+        let more_events =
+            more_names || self.lanes.step(&self.attached, &mut self.names, &mut self.model, now, &mut sink);
+        let more_cubins = self.cubins.step(&mut self.model, &mut sink);
+        let more = more_events || more_cubins;
+        self.ended = self.gone && !more;
+        if self.ended || now.monotonic_ns.saturating_sub(self.loads_ns) >= LOADS_EVERY_NS {
+            self.loads_ns = now.monotonic_ns;
+            self.cubins.refresh_loads(&mut self.model);
+        }
+        sink.put(|sink| sink.step_ends());
+        sink.finish()?;
+        Ok(Progress {
+            delivered: self.lanes.tally.delivered - before,
+            more,
+            ended: self.ended,
+            pending_checksums: self.cubins.pending_checksums(),
+        })
+    }
+
+    fn look_at_the_process(&mut self, now: Now) {
+        let status = self.attached.status();
+        self.gone = self.watch.is_gone(status.heartbeat_ns, now);
+        if self.gone {
+            self.lease.release();
+        } else {
+            self.lease.step(&self.found, now);
+        }
+        self.last_state = status.state;
+    }
+
+    /// Everything known, as plain data.
+    pub fn snapshot(&self, now: Now) -> Snapshot {
+        report::snapshot(self, now)
+    }
+
+    /// The process has ended and everything that it left has been read.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// The process id, as this reader sees it.
+    pub fn pid(&self) -> u32 {
+        self.found.pid
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.attached.identity()
+    }
+}

@@ -1,0 +1,136 @@
+//! A session's figures put together: the model's rows, the books, the target, the notes.
+
+use super::Session;
+use crate::clock::Now;
+use crate::model::ledger::Ledger;
+use crate::model::snapshot::{Counts, Lost, ModuleCounts, Snapshot, Target};
+use gputap_ringbuf::attach::{Attached, Counters};
+use gputap_ringbuf::header::counters::Counter;
+use gputap_ringbuf::header::status::{State, Status};
+
+pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
+    let status = session.attached.status();
+    // After the lanes were drained: what was counted since is pending.
+    let counters = session.attached.counters();
+    let model = session.model.snapshot(now);
+    Snapshot {
+        target: target(session, &status, now),
+        elapsed_ns: now.since_ns(session.began),
+        counts: Counts { flagged_times: model.counts.flagged_times, ..ledger(session, &counters).balance() },
+        module_counts: ModuleCounts {
+            bytes: model.module_counts.bytes,
+            not_shown: model.module_counts.not_shown,
+            ..module_counts(&counters)
+        },
+        notes: notes(session, &status, &counters),
+        ..model
+    }
+}
+
+fn ledger(session: &Session, counters: &Counters) -> Ledger {
+    let tally = &session.lanes.tally;
+    let was_recording = matches!(session.last_state, Some(State::Recording | State::BlackBox));
+    Ledger {
+        attempted: counters.attempted,
+        delivered: tally.delivered,
+        overwritten: tally.overwritten,
+        before_attach: tally.before_attach,
+        undecodable: tally.undecodable,
+        unreadable: tally.unreadable,
+        lost_by_shim: counters.lost().map(|(counter, count)| (counter.name(), count)).collect(),
+        ended: session.ended,
+        held_by_cupti_unknown: session.ended && was_recording,
+        thrown_away_unknown: counters.get(Counter::PoolEmpty) > 0,
+    }
+}
+
+fn module_counts(counters: &Counters) -> ModuleCounts {
+    let attempted = counters.get(Counter::ModuleLoads);
+    let duplicates = counters.get(Counter::ModuleDuplicates);
+    let refusals = [Counter::ModulesFull, Counter::ModulesNotReserved, Counter::ModulesContended];
+    let refused: Vec<Lost> = refusals
+        .into_iter()
+        .map(|counter| Lost { reason: counter.name().to_owned(), count: counters.get(counter), unknown: false })
+        .filter(|lost| lost.count > 0)
+        .collect();
+    let not_stored = refused.iter().fold(duplicates, |sum, lost| sum.saturating_add(lost.count));
+    ModuleCounts {
+        attempted,
+        stored: attempted.saturating_sub(not_stored),
+        duplicates,
+        refused,
+        unknown: counters.get(Counter::YieldGaps) > 0,
+        ..Default::default()
+    }
+}
+
+fn target(session: &Session, status: &Status, now: Now) -> Target {
+    let identity = session.attached.identity();
+    Target {
+        pid: session.found.pid,
+        command: session.command.clone(),
+        alive: !session.gone,
+        state: if session.gone { State::Exited.name().to_owned() } else { state_name(status).to_owned() },
+        reason: reason(status),
+        cupti_version: status.cupti_version,
+        cupti_path: crate::symbols::escape::for_screen(&status.cupti_path, 1024),
+        backing: identity.backing.name().to_owned(),
+        uptime_ns: now.monotonic_ns.saturating_sub(identity.started_ns),
+        heartbeat_age_ns: now.monotonic_ns.saturating_sub(status.heartbeat_ns),
+    }
+}
+
+/// The state's name; a state of a newer version has none here.
+pub(crate) fn state_name(status: &Status) -> &'static str {
+    status.state.map_or("unknown", State::name)
+}
+
+/// The reason's meaning with the shim's facts, fit for a screen.
+pub(crate) fn reason(status: &Status) -> String {
+    let detail = crate::symbols::escape::for_screen(&status.detail, 1024);
+    match (status.reason.explanation(), detail.as_str()) {
+        (explanation, "") => explanation.to_owned(),
+        ("", detail) => detail.to_owned(),
+        (explanation, detail) => format!("{explanation}: {detail}"),
+    }
+}
+
+fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |applies: bool, text: String| {
+        if applies {
+            notes.push(text);
+        }
+    };
+    note(!session.lease.trouble.is_empty(), session.lease.trouble.clone());
+    note(
+        status.state.is_none(),
+        "the tap is in a state that this version does not know: use a newer gputap".to_owned(),
+    );
+    let names_lost = counters.get(Counter::NamesLost);
+    note(names_lost > 0, format!("{names_lost} kernel names found no room; their kernels show as (unnamed)"));
+    let panics = counters.get(Counter::Panics);
+    note(panics > 0, format!("the tap caught {panics} defects of its own; please report this"));
+    let yields = counters.get(Counter::YieldGaps);
+    note(yields > 0, format!("the tap gave way {yields} times; modules loaded meanwhile are unknown"));
+    if let Some(library) = session.cubins.library() {
+        note(true, format!("CUPTI checksums by {} (version {})", library.path.display(), library.version));
+    }
+    notes
+}
+
+/// What a tap has counted in all, without a session.
+pub(crate) struct Totals {
+    pub modules: u64,
+    pub cubin_bytes: u64,
+    pub attempted: u64,
+}
+
+pub(crate) fn totals(attached: &Attached) -> Totals {
+    let counters = attached.counters();
+    Totals {
+        modules: counters.get(Counter::ModuleLoads),
+        cubin_bytes: counters.get(Counter::CubinBytes),
+        attempted: counters.attempted,
+    }
+}

@@ -1,0 +1,342 @@
+//! A session on taps made in this process, or in a child that ends.
+
+#[allow(dead_code, reason = "each file of tests uses its part")]
+mod support;
+
+use gputap_reader::clock::Now;
+use gputap_reader::model::snapshot::Snapshot;
+use gputap_reader::recording::RecordError;
+use gputap_reader::session::{EventSink, NoSink, Session, StoredCubin};
+use gputap_ringbuf::control::LEASE_NS;
+use gputap_ringbuf::event::{ALL_KINDS, Event, MemcpyEvent, NO_NAME};
+use gputap_ringbuf::header::identity::Backing;
+use gputap_ringbuf::header::status::{Reason, State};
+use support::{SIZES, Tap, drain, kernel, options, step_until};
+
+const CUBIN: &[u8] = include_bytes!("data/two-13.5-sm_90-lineinfo.cubin");
+
+fn lost(snapshot: &Snapshot, reason: &str) -> u64 {
+    snapshot.counts.lost.iter().filter(|lost| lost.reason == reason).map(|lost| lost.count).sum()
+}
+
+fn assert_balanced(snapshot: &Snapshot) {
+    let counts = &snapshot.counts;
+    let lost: u64 = counts.lost.iter().map(|lost| lost.count).sum();
+    assert_eq!(counts.attempted, counts.delivered + lost + counts.pending, "{counts:?}");
+}
+
+#[test]
+fn events_names_and_cubins_arrive_on_both_backings() {
+    for backing in [Backing::Shm, Backing::Memfd] {
+        let tap = Tap::new(backing);
+        let mut session = tap.session();
+        let (first, again, other) = (tap.name(b"_Z6vecaddPfS_i"), tap.name(b"_Z6vecaddPfS_i"), tap.name(b"k0"));
+        tap.write(100, &kernel(first, 10, 20));
+        tap.write(200, &kernel(again, 10, 40));
+        tap.write(200, &kernel(other, 10, 15));
+        tap.write(200, &kernel(NO_NAME, 10, 0));
+        tap.write(
+            100,
+            &Event::Memcpy(MemcpyEvent { copy_kind: 1, bytes: 64, start_ns: 1, end_ns: 3, ..Default::default() }),
+        );
+        tap.cubin(CUBIN);
+        tap.cubin(CUBIN);
+        drain(&mut session, &mut NoSink);
+        let snapshot = session.snapshot(Now::read());
+        assert_balanced(&snapshot);
+        assert_eq!((snapshot.counts.attempted, snapshot.counts.delivered, snapshot.counts.pending), (5, 5, 0));
+        assert_eq!(snapshot.counts.flagged_times, 1);
+        let rows: Vec<_> = snapshot.kernels.iter().map(|row| (row.name.as_str(), row.calls, row.total_ns)).collect();
+        assert_eq!(rows, [("vecadd(float*, float*, int)", 2, 40), ("k0", 1, 5), ("(unnamed)", 1, 0)]);
+        assert_eq!((snapshot.copies[0].direction.as_str(), snapshot.copies[0].bytes), ("HtoD", 64));
+        let module = &snapshot.modules[0];
+        assert_eq!((snapshot.modules.len(), module.size_bytes, module.loads), (1, CUBIN.len() as u64, 2));
+        assert_eq!(module.crc32, Some(crc32fast::hash(CUBIN)));
+        assert_eq!((module.architecture.as_str(), module.line_info), ("sm_90", Some(true)));
+        assert_eq!(module.functions, ["k0", "void scale<float>(float*, float, int)"]);
+        assert_eq!((snapshot.module_counts.attempted, snapshot.module_counts.stored), (2, 1));
+        let target = &snapshot.target;
+        assert_eq!((target.pid, target.alive, target.state.as_str()), (std::process::id(), true, "idle"));
+        assert_eq!((target.backing.as_str(), target.cupti_version), (backing.name(), 130001));
+    }
+}
+
+#[test]
+fn overflow_is_counted_exactly_before_and_after_attaching() {
+    let tap = Tap::new(Backing::Shm);
+    let name = tap.name(b"k0");
+    // A lane of 8 chunks holds about 5,400 kernels.
+    let write = |count: u64| (0..count).for_each(|i| tap.write(100, &kernel(name, i + 1, i + 2)));
+    write(20_000);
+    let mut late = tap.session();
+    drain(&mut late, &mut NoSink);
+    let first = late.snapshot(Now::read());
+    assert_balanced(&first);
+    assert!(lost(&first, "before_attach") > 10_000 && lost(&first, "overwritten") == 0, "{:?}", first.counts);
+    write(20_000);
+    drain(&mut late, &mut NoSink);
+    let second = late.snapshot(Now::read());
+    assert_balanced(&second);
+    assert!(lost(&second, "overwritten") > 10_000, "{:?}", second.counts);
+    assert_eq!((second.counts.attempted, second.counts.pending), (40_000, 0));
+    assert_eq!(second.counts.delivered, second.kernels[0].calls);
+}
+
+#[test]
+fn more_threads_than_lanes_are_lost_by_name() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    (0..10u64).for_each(|thread| tap.write(1000 + thread, &kernel(NO_NAME, 1, 2)));
+    drain(&mut session, &mut NoSink);
+    let snapshot = session.snapshot(Now::read());
+    assert_balanced(&snapshot);
+    let lanes = SIZES.lanes as u64;
+    assert_eq!((snapshot.counts.delivered, lost(&snapshot, "no_lane")), (lanes, 10 - lanes));
+}
+
+#[test]
+fn unknown_kinds_and_short_records_are_counted_and_skipped() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    tap.write_raw(100, 999, &[1, 2, 3]);
+    tap.write_raw(100, 1, &[1, 2, 3]);
+    tap.write(100, &kernel(12345, 1, 2));
+    drain(&mut session, &mut NoSink);
+    let snapshot = session.snapshot(Now::read());
+    assert_balanced(&snapshot);
+    assert_eq!((snapshot.counts.delivered, lost(&snapshot, "undecodable")), (1, 2));
+    assert_eq!(snapshot.kernels[0].name, "(unnamed)");
+}
+
+#[test]
+fn two_readers_see_the_same_and_one_step_is_bounded() {
+    let tap = Tap::new(Backing::Shm);
+    let (mut first, mut second) = (tap.session(), tap.session());
+    let names: Vec<u32> = (0..50).map(|i| tap.name(format!("k{i}").as_bytes())).collect();
+    for i in 0..4_000u64 {
+        tap.write(100 + i % 3, &kernel(names[i as usize % names.len()], i + 1, i + 3));
+        if i % 1000 == 0 {
+            drain(&mut first, &mut NoSink);
+        }
+    }
+    drain(&mut first, &mut NoSink);
+    drain(&mut second, &mut NoSink);
+    let now = Now::read();
+    let strip = |mut snapshot: Snapshot| {
+        snapshot.elapsed_ns = 0;
+        serde_json::to_value(snapshot).expect("plain data")
+    };
+    assert_eq!(strip(first.snapshot(now)), strip(second.snapshot(now)));
+    assert_eq!(first.snapshot(now).counts.delivered, 4_000);
+}
+
+#[test]
+fn a_session_holds_a_lease_and_gives_it_up() {
+    let mut tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    assert_eq!(tap.control.poll(0).kinds, ALL_KINDS);
+    session.step(Now::read(), &mut NoSink).expect("no sink");
+    assert_eq!(tap.control.poll(LEASE_NS - 1).kinds, ALL_KINDS);
+    session.step(Now::read(), &mut NoSink).expect("no sink");
+    assert_eq!(tap.control.poll(LEASE_NS + 1).kinds, ALL_KINDS);
+    // This reader is stopped for too long; its wish lapses, and it asks again when it goes on.
+    assert_eq!(tap.control.poll(3 * LEASE_NS).kinds, 0);
+    let later = Now { monotonic_ns: Now::read().monotonic_ns + 3 * LEASE_NS, ..Now::read() };
+    session.step(later, &mut NoSink).expect("no sink");
+    assert_eq!(tap.control.poll(3 * LEASE_NS + 1).kinds, ALL_KINDS);
+    drop(session);
+    assert_eq!(tap.control.poll(3 * LEASE_NS + 2).kinds, 0);
+    let watching =
+        Session::open(&tap.found, gputap_reader::session::Options { kinds: 0, cupti_crc: None }, Now::read());
+    assert_eq!(tap.control.poll(3 * LEASE_NS + 3).leases, 0);
+    drop(watching);
+}
+
+#[test]
+fn a_state_with_its_reason_reaches_the_snapshot_and_the_list() {
+    let tap = Tap::new(Backing::Shm);
+    tap.writer.status().set_state(State::Off, Reason::NoCupti, "tried\x1b[2J libcupti.so.13");
+    let session = tap.session();
+    let target = session.snapshot(Now::read()).target;
+    assert_eq!(target.state, "off");
+    assert!(
+        target.reason.contains("no libcupti") && target.reason.ends_with("[2J libcupti.so.13"),
+        "{}",
+        target.reason
+    );
+    assert!(!target.reason.chars().any(char::is_control), "{:?}", target.reason);
+    let listed = gputap_reader::list::list(Now::read());
+    let ours = listed.iter().find(|listed| listed.found == tap.found).expect("it is listed");
+    assert_eq!((ours.state.as_str(), ours.pid, ours.alive), ("off", std::process::id(), true));
+    assert_eq!((ours.reason.as_str(), ours.error.as_str()), (target.reason.as_str(), ""));
+    assert!(ours.command.contains("session"), "{}", ours.command);
+}
+
+#[test]
+fn rates_come_from_the_records() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    let name = tap.name(b"k0");
+    let now = Now { monotonic_ns: Now::read().monotonic_ns, realtime_ns: 1_000_300_000_000 };
+    for i in 0..500u64 {
+        let start = 999_000_000_000 + i * 2_000_000;
+        tap.write(100, &kernel(name, start, start + 1_000_000));
+    }
+    session.step(now, &mut NoSink).expect("no sink");
+    let snapshot = session.snapshot(now);
+    assert_eq!((snapshot.kernels_per_s, snapshot.gpu_busy), (500.0, 0.5));
+    assert_eq!(snapshot.devices.len(), 1);
+}
+
+/// Fails on the n-th event.
+struct Failing {
+    left: u32,
+}
+
+impl EventSink for Failing {
+    fn name(&mut self, _: u32, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn event(&mut self, _: &Event) -> Result<(), RecordError> {
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => return Err(RecordError::NotAFolder { path: "/x".into() }),
+        }
+        Ok(())
+    }
+    fn cubin(&mut self, _: &StoredCubin<'_>) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn cupti_crc(&mut self, _: u32, _: Result<u64, &str>) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn step_ends(&mut self) -> Result<(), RecordError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_failing_sink_costs_no_figure() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    (0..10).for_each(|_| tap.write(100, &kernel(NO_NAME, 1, 2)));
+    assert!(session.step(Now::read(), &mut Failing { left: 3 }).is_err());
+    assert_eq!(session.snapshot(Now::read()).counts.delivered, 10);
+}
+
+const MARKER: &str = "as-the-tapped-process";
+const IN_CHILD: u64 = 700;
+
+/// Does nothing when the tests are run; in the child it taps itself, writes, says so, and waits to be killed.
+#[test]
+fn tapped_process() {
+    if !std::env::args().any(|argument| argument == MARKER) {
+        return;
+    }
+    let mut tap = Tap::new(Backing::Shm);
+    let name = tap.name(b"in_the_child");
+    (0..IN_CHILD).for_each(|_| tap.write(100, &kernel(name, 1, 2)));
+    tap.cubin(CUBIN);
+    tap.writer.status().set_state(State::Recording, Reason::None, "");
+    std::fs::write(std::env::var_os("GPUTAP_TEST_READY").expect("set by the parent"), b"ready").expect("room");
+    loop {
+        tap.beat(Now::read());
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_everything_readable_and_says_what_is_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ready = folder.path().join("ready");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "tapped_process", "--test-threads=1", MARKER])
+        .env("GPUTAP_TEST_READY", &ready)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the child starts");
+    wait_for(|| ready.exists());
+    let mut session = Session::attach(child.id(), options(), Now::read()).expect("the child is tapped");
+    let mut second = Session::attach(child.id(), options(), Now::read()).expect("by two");
+    assert!(!drain(&mut second, &mut NoSink).ended);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(step_until(&mut session, &mut NoSink, |progress| progress.ended).ended);
+    let snapshot = session.snapshot(Now::read());
+    assert_balanced(&snapshot);
+    assert_eq!((snapshot.counts.delivered, snapshot.counts.pending, snapshot.modules.len()), (IN_CHILD, 0, 1));
+    assert_eq!((snapshot.target.alive, snapshot.target.state.as_str()), (false, "exited"));
+    assert!(snapshot.counts.lost.iter().any(|lost| lost.reason == "held_by_cupti" && lost.unknown));
+    // Post mortem: found among the dead, read without a lease.
+    let found = session.found().clone();
+    let dead = gputap_ringbuf::discover::discover().into_iter().find(|dead| dead.segment == found.segment);
+    let mut after = Session::open(&dead.expect("it stays"), options(), Now::read()).expect("readable");
+    assert!(step_until(&mut after, &mut NoSink, |progress| progress.ended).ended);
+    assert_eq!(after.snapshot(Now::read()).counts.delivered, IN_CHILD);
+    std::fs::remove_file(&found.segment).expect("the segment");
+    std::fs::remove_file(&found.control).expect("its control object");
+}
+
+const EXEC_MARKER: &str = "as-the-process-that-replaces-itself";
+
+/// Does nothing when the tests are run; as the child it taps itself, then becomes another program.
+#[test]
+fn replaced_process() {
+    use std::os::unix::process::CommandExt;
+    if !std::env::args().any(|argument| argument == EXEC_MARKER) {
+        return;
+    }
+    let tap = Tap::new(Backing::Shm);
+    tap.write(100, &kernel(NO_NAME, 1, 2));
+    std::fs::write(std::env::var_os("GPUTAP_TEST_READY").expect("set by the parent"), b"ready").expect("room");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("the parent says when");
+    let error = std::process::Command::new("sleep").arg("1000").exec();
+    panic!("exec: {error}");
+}
+
+#[test]
+fn a_process_that_replaces_itself_by_exec_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ready = folder.path().join("ready");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "replaced_process", "--test-threads=1", EXEC_MARKER])
+        .env("GPUTAP_TEST_READY", &ready)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the child starts");
+    wait_for(|| ready.exists());
+    let mut session = Session::attach(child.id(), options(), Now::read()).expect("the child is tapped");
+    // Quiet for long, but the segment is still mapped: stopped, not gone.
+    let ahead = |seconds: u64| Now { monotonic_ns: Now::read().monotonic_ns + seconds * 1_000_000_000, ..Now::read() };
+    assert!(!session.step(ahead(10), &mut NoSink).expect("no sink").ended);
+    drop(child.stdin.take());
+    let mut seconds = 20;
+    wait_for(|| {
+        seconds += 10;
+        session.step(ahead(seconds), &mut NoSink).expect("no sink").ended
+    });
+    assert_eq!(session.snapshot(Now::read()).counts.delivered, 1);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    std::fs::remove_file(&session.found().segment).expect("the segment");
+    std::fs::remove_file(&session.found().control).expect("its control object");
+}
+
+fn wait_for(mut condition: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !condition() {
+        assert!(std::time::Instant::now() < deadline, "not within a minute");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_process_without_a_tap_is_an_error_that_says_what_to_do() {
+    let mut child = std::process::Command::new("sleep").arg("100").spawn().expect("sleep runs");
+    let error = Session::attach(child.id(), options(), Now::read()).err().expect("no tap").to_string();
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(error.contains("gputap record"), "{error}");
+}
