@@ -38,6 +38,12 @@ pub fn command(pid: u32) -> String {
     crate::symbols::escape::for_screen(&joined, COMMAND_MAX_BYTES)
 }
 
+/// Whether the process has mapped a file of this name; false where /proc does not say.
+pub fn maps_library(pid: u32, file_name: &str) -> bool {
+    let Ok(maps) = std::fs::read_to_string(proc_path(pid, "maps")) else { return false };
+    maps.lines().any(|line| line.rsplit('/').next() == Some(file_name))
+}
+
 /// The start time of a process in clock ticks since boot, field 22 of /proc/PID/stat.
 pub fn start_time_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_time_ticks)

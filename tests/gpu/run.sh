@@ -79,7 +79,7 @@ phase_attach() {
   local job=$!
   sleep 14
   "$gputap" ps
-  "$gputap" top -p $job --once
+  "$gputap" top -p $job --seconds 2
   "$gputap" record -p $job -o "$out/late" -d 3
   echo "record -p exit $?"
   wait $job

@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub devices: Vec<DeviceRow>,
     /// How old kernels are when this reader gets them; absent until one has ended since it attached.
     pub freshness: Option<Freshness>,
+    /// What the shim has spent inside the process.
+    pub cost: Cost,
     /// What went less well than asked for, in words, each once: no lease, no CUPTI checksum, ...
     pub notes: Vec<String>,
 }
@@ -36,6 +38,21 @@ pub struct Freshness {
     pub p50_ns: u64,
     pub p95_ns: u64,
     pub max_ns: u64,
+}
+
+/// The shim's own time inside the tapped process since it started, from its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// In module-loaded callbacks, on the application's threads: all of them, and the longest.
+    pub module_callback_ns: u64,
+    pub module_callback_max_ns: u64,
+    /// In buffer-completed callbacks, on CUPTI's own thread.
+    pub completed_ns: u64,
+    pub buffers_completed: u64,
+    /// In flushes, on the timer thread: all of them, and the longest.
+    pub flush_ns: u64,
+    pub flush_max_ns: u64,
+    pub flushes: u64,
 }
 
 /// One device in the last whole second.

@@ -81,6 +81,8 @@ pub struct Session {
     found: Found,
     attached: Attached,
     command: String,
+    /// PyTorch is in the process: its profiler wants the one subscription that the tap has.
+    has_torch: bool,
     began: Now,
     model: Model,
     names: Names,
@@ -114,6 +116,7 @@ impl Session {
         lease.step(found, now);
         Ok(Session {
             command: crate::process::command(found.pid),
+            has_torch: crate::process::maps_library(found.pid, "libtorch_cuda.so"),
             began: now,
             model: Model::new(now),
             names: Names::new(attached.definitions()),

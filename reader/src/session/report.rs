@@ -3,7 +3,7 @@
 use super::Session;
 use crate::clock::Now;
 use crate::model::ledger::Ledger;
-use crate::model::snapshot::{Counts, Lost, ModuleCounts, Snapshot, Target};
+use crate::model::snapshot::{Cost, Counts, Lost, ModuleCounts, Snapshot, Target};
 use gputap_ringbuf::attach::{Attached, Counters};
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{State, Status};
@@ -22,6 +22,7 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
             not_shown: model.module_counts.not_shown,
             ..module_counts(&counters)
         },
+        cost: cost(&counters),
         notes: notes(session, &status, &counters),
         ..model
     }
@@ -61,6 +62,18 @@ fn module_counts(counters: &Counters) -> ModuleCounts {
         refused,
         unknown: counters.get(Counter::YieldGaps) > 0,
         ..Default::default()
+    }
+}
+
+fn cost(counters: &Counters) -> Cost {
+    Cost {
+        module_callback_ns: counters.get(Counter::ModuleCallbackNs),
+        module_callback_max_ns: counters.get(Counter::ModuleCallbackMaxNs),
+        completed_ns: counters.get(Counter::CompletedNs),
+        buffers_completed: counters.get(Counter::BuffersCompleted),
+        flush_ns: counters.get(Counter::FlushNs),
+        flush_max_ns: counters.get(Counter::FlushMaxNs),
+        flushes: counters.get(Counter::Flushes),
     }
 }
 
@@ -113,6 +126,14 @@ fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String>
     note(panics > 0, format!("the tap caught {panics} defects of its own; please report this"));
     let yields = counters.get(Counter::YieldGaps);
     note(yields > 0, format!("the tap gave way {yields} times; modules loaded meanwhile are unknown"));
+    let holds_cupti = matches!(status.state, Some(State::Idle | State::Recording | State::BlackBox)) && !session.gone;
+    note(
+        session.has_torch && holds_cupti,
+        format!(
+            "while the tap is in, torch.profiler gets no GPU events in this process; `gputap ctl {} yield` lets it",
+            session.found.pid
+        ),
+    );
     if let Some(library) = session.cubins.library() {
         note(true, format!("CUPTI checksums by {} (version {})", library.path.display(), library.version));
     }
