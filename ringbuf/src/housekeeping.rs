@@ -50,37 +50,45 @@ impl Housekeeper {
         self.reserver.reserved_bytes()
     }
 
-    /// Reserves the next piece of what is missing, the most urgent first.
+    /// Reserves the next piece of what is missing, the most urgent first. What there is no room for does not keep
+    /// smaller wants from being met.
     pub fn step(&mut self, tap: &TapWriter) -> Step {
         let layout = tap.layout();
-        if let Some(lane) = tap.directory.wants_reservation(self.ahead.lanes) {
-            let size_bytes = layout.sizes.lane_words as u64 * 8;
-            return match self.reserver.reserve(layout.lane_data(lane) as u64 * 8, size_bytes) {
-                Ok(()) => {
-                    tap.directory.lane_reserved(lane);
-                    Step::Reserved
-                }
-                Err(error) => Step::Short(error),
-            };
-        }
         let definitions = (&tap.definitions.store, layout.definitions, self.ahead.definition_bytes);
         let cubins = (&tap.cubins.store, layout.cubins, self.ahead.cubin_bytes);
+        let mut result = self.add_lane(tap);
         for (store, start_word, ahead_bytes) in [definitions, cubins] {
-            match self.extend(store, start_word as u64 * 8, ahead_bytes) {
-                Step::Enough => {}
-                done => return done,
+            if matches!(result, Step::Reserved) {
+                break;
+            }
+            match (self.extend(store, start_word as u64 * 8, ahead_bytes), &result) {
+                (Step::Enough, _) | (Step::Short(_), Step::Short(_)) => {}
+                (done, _) => result = done,
             }
         }
-        Step::Enough
+        result
+    }
+
+    fn add_lane(&mut self, tap: &TapWriter) -> Step {
+        let Some(lane) = tap.directory.wants_reservation(self.ahead.lanes) else { return Step::Enough };
+        let (layout, size_bytes) = (tap.layout(), tap.layout().sizes.lane_words as u64 * 8);
+        match self.reserver.reserve(layout.lane_data(lane) as u64 * 8, size_bytes) {
+            Ok(()) => {
+                tap.directory.lane_reserved(lane);
+                Step::Reserved
+            }
+            Err(error) => Step::Short(error),
+        }
     }
 
     fn extend(&mut self, store: &StoreWriter<MappedWords>, start_bytes: u64, ahead_bytes: u64) -> Step {
         let reserved = store.reserved_bytes();
         let wanted = (store.used_bytes() + ahead_bytes).min(store.capacity_bytes());
-        let step = wanted.saturating_sub(reserved).min(self.ahead.step_bytes);
+        let missing = wanted.saturating_sub(reserved);
+        let step = missing.min(self.ahead.step_bytes);
         let page = crate::layout::PAGE_BYTES as u64;
         // Small remainders wait until a step is worth a system call.
-        let worth_it = step >= (ahead_bytes / 16).max(page) || reserved + step >= store.capacity_bytes();
+        let worth_it = missing >= (ahead_bytes / 16).max(page) || wanted == store.capacity_bytes();
         if step == 0 || !worth_it {
             return Step::Enough;
         }

@@ -45,6 +45,7 @@ impl Lane<'_> {
         self.entered.index
     }
 
+    #[inline]
     pub fn write(&self, kind: u16, payload: &[u64]) -> Result<(), TooLong> {
         self.writer.write(kind, payload)
     }

@@ -1,7 +1,8 @@
 //! A view of shared memory as 64-bit words: the only way in which the protocols touch peer-writable bytes.
 //!
 //! Guarantees: no Rust reference to shared bytes other than an atomic's; a word outside the view reads as 0 and a
-//! write to it is nothing, so no index, however wrong, can panic or fault.
+//! write to it is nothing, so no index, however wrong, can panic or fault. A run of words that is not all inside reads
+//! as zeros, and nothing of it is written.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::{ptr::NonNull, sync::Arc};
@@ -30,6 +31,12 @@ pub trait Words: ReadWords {
         for (i, word) in from.iter().enumerate() {
             self.store(start + i, *word, Ordering::Relaxed);
         }
+    }
+
+    /// The same with one word more before them.
+    fn store_headed(&self, start: usize, head: u64, from: &[u64]) {
+        self.store(start, head, Ordering::Relaxed);
+        self.store_all(start + 1, from);
     }
 }
 
@@ -118,10 +125,8 @@ impl ReadWords for MappedWords {
     #[inline]
     fn load_all(&self, start: usize, to: &mut [u64]) {
         match self.run(start, to.len()) {
-            Some(words) => to.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed)),
-            None => to.iter_mut().enumerate().for_each(|(i, to)| {
-                *to = start.checked_add(i).map_or(0, |at| self.load(at, Ordering::Relaxed));
-            }),
+            Some(words) => copy_out(words, to),
+            None => to.fill(0),
         }
     }
 }
@@ -149,15 +154,40 @@ impl Words for MappedWords {
 
     #[inline]
     fn store_all(&self, start: usize, from: &[u64]) {
-        match self.run(start, from.len()) {
-            Some(words) => from.iter().zip(words).for_each(|(from, word)| word.store(*from, Ordering::Relaxed)),
-            None => from.iter().enumerate().for_each(|(i, from)| {
-                if let Some(at) = start.checked_add(i) {
-                    self.store(at, *from, Ordering::Relaxed);
-                }
-            }),
+        if let Some(words) = self.run(start, from.len()) {
+            copy_in(from, words);
         }
     }
+
+    #[inline]
+    fn store_headed(&self, start: usize, head: u64, from: &[u64]) {
+        if let Some((first, rest)) = self.run(start, from.len() + 1).and_then(<[_]>::split_first) {
+            first.store(head, Ordering::Relaxed);
+            copy_in(from, rest);
+        }
+    }
+}
+
+/// Both slices are of one length. In steps of eight, since no compiler unrolls or widens a loop over atomics.
+#[inline]
+fn copy_out(from: &[AtomicU64], to: &mut [u64]) {
+    let (steps, rest) = to.as_chunks_mut::<8>();
+    let (from_steps, from_rest) = from.as_chunks::<8>();
+    for (to, from) in steps.iter_mut().zip(from_steps) {
+        (0..8).for_each(|i| to[i] = from[i].load(Ordering::Relaxed));
+    }
+    rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
+}
+
+/// As [`copy_out`].
+#[inline]
+fn copy_in(from: &[u64], to: &[AtomicU64]) {
+    let (steps, rest) = to.as_chunks::<8>();
+    let (from_steps, from_rest) = from.as_chunks::<8>();
+    for (to, from) in steps.iter().zip(from_steps) {
+        (0..8).for_each(|i| to[i].store(from[i], Ordering::Relaxed));
+    }
+    rest.iter().zip(from_rest).for_each(|(to, from)| to.store(*from, Ordering::Relaxed));
 }
 
 /// Private words for tests and tools: the same protocol without a mapping.

@@ -70,6 +70,7 @@ phase_count() {
   done
   "$gputap" record -o "$out/gpt" -- python3 "$kit/torch_gpt.py" --steps 100 >/dev/null
   echo "record exit $?"
+  python3 "$here/figures.py" "$out/gpt"
   python3 "$here/torch_count.py" 100
   python3 "$here/check_recording.py" "$out/gpt" "$cupti_dir/libcupti.so"
 }
@@ -91,7 +92,9 @@ phase_yield() {
   export CUDA_INJECTION64_PATH
   CUDA_INJECTION64_PATH=$(shim)
   say "without yielding, while gputap records:"
-  GPUTAP_START=blackbox python3 "$kit/torch_yield.py" 2 2 2>&1 | grep -vi warning | tail -n 3
+  GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ps" GPUTAP_RESUME="$gputap ps" \
+    python3 "$kit/torch_yield.py" 2 2 2>&1 | grep -vi warning | tail -n 8
+  "$gputap" ps
   say "with gputap ctl yield before and resume after:"
   GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield; $gputap ps" GPUTAP_RESUME="$gputap ctl PID resume; true" \
     python3 "$kit/torch_yield.py" 2 2 2>&1 | tail -n 12
@@ -104,13 +107,85 @@ phase_yield() {
 phase_fresh() {
   "$gputap" record -o "$out/fresh" -d 12 -- python3 "$kit/torch_gpt.py" --seconds 18 --sync-every 200 >/dev/null
   echo "record exit $?"
-  python3 -c 'import json,sys; s=json.load(open(sys.argv[1]))["snapshot"]; print("freshness", s.get("freshness")); print(json.dumps(s["counts"]))' "$out/fresh/summary.json"
+  python3 "$here/figures.py" "$out/fresh"
 }
 
 phase_jax() {
   "$gputap" record -o "$out/jax" -- python3 "$kit/jax_train.py" 1000
   echo "record exit $?"
   python3 "$here/check_recording.py" "$out/jax" "$cupti_dir/libcupti.so"
+}
+
+phase_view() {
+  CUDA_INJECTION64_PATH=$(shim) python3 "$kit/torch_gpt.py" --seconds 24 >/dev/null &
+  local job=$!
+  sleep 13
+  TERM=xterm-256color script -q -c "stty cols 130 rows 32; '$gputap' top -p $job --seconds 7" "$out/view.typescript" >/dev/null </dev/null
+  wait $job
+  ls -la "$out/view.typescript"
+}
+
+# A small recording for tests/data: no cubins, which are other people's code.
+phase_sample() {
+  "$gputap" record -o "$out/sample" -- python3 "$kit/torch_gpt.py" --steps 5 >/dev/null 2>&1
+  tar czf "$out/sample.tgz" -C "$out" --exclude=cubins sample
+  ls -la "$out/sample" "$out/sample.tgz"
+}
+
+# exits NAME RUNS SWITCHED COMMAND...: RUNS of COMMAND at once, SWITCHED on and off by gputap ctl (1) or not (0); who crashed.
+exits() {
+  local name=$1 runs=$2 switched=$3 log=$work/exits-$1
+  shift 3
+  rm -rf "$log" && mkdir -p "$log"
+  for i in $(seq "$runs"); do
+    (
+      LD_PRELOAD=$work/backtrace.so "$@" >/dev/null 2>"$log/$i.err" &
+      job=$!
+      [ "$switched" = 0 ] || python3 "$here/toggle.py" "$gputap" $job start stop >"$log/$i.toggles" 2>/dev/null
+      wait $job
+      echo $? >"$log/$i.rc"
+    ) &
+  done
+  wait
+  echo "$name: runs $runs, exit codes: $(cat "$log"/*.rc | sort | uniq -c | tr '\n' ';') last switched: $(tail -qn 1 "$log"/*.toggles 2>/dev/null | cut -d' ' -f2 | tr '\n' ' ')"
+  for i in $(seq "$runs"); do
+    [ "$(cat "$log/$i.rc")" = 0 ] || { echo "--- $name $i, exit $(cat "$log/$i.rc"), last switched $(tail -n 1 "$log/$i.toggles" 2>/dev/null)"; tail -n 30 "$log/$i.err"; }
+  done | head -n 120
+}
+
+phase_exits() {
+  gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
+  local gpt="python3 $kit/torch_gpt.py --seconds 4"
+  exits untapped 8 0 $gpt
+  CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=floor exits probe-steady 8 0 $gpt
+  CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=floor FLUSH_US=250000 TOGGLE_LOG=/dev/null exits probe-switching 8 0 $gpt
+  export CUDA_INJECTION64_PATH
+  CUDA_INJECTION64_PATH=$(shim)
+  GPUTAP_START=blackbox exits gputap-steady 8 0 $gpt
+  exits gputap-switching 8 1 $gpt
+  exits gputap-idle 8 0 $gpt
+  unset CUDA_INJECTION64_PATH
+}
+
+# Which way of switching does CUPTI survive? Seconds and runs by RUNS and SECONDS.
+phase_switching() {
+  gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
+  gcc -O2 -fPIC -shared -I"$cuda/include" "$here/switch_probe.c" -o "$work/switch_probe.so" -L"$cupti_dir" -lcupti -lpthread
+  local gpt="python3 $kit/torch_gpt.py --seconds ${SECONDS_EACH:-4}" runs=${RUNS:-8}
+  export CUDA_INJECTION64_PATH=$work/switch_probe.so PERIOD_MS=${PERIOD_MS:-40}
+  SWITCHED=10,1,2 FLUSH=poa exits sw-all-flush "$runs" 0 $gpt
+  SWITCHED=10,1,2 FLUSH= exits sw-all-noflush "$runs" 0 $gpt
+  SWITCHED=10,1,2 FLUSH=p exits sw-all-flush-while-on "$runs" 0 $gpt
+  SWITCHED=10 ALWAYS=1,2 FLUSH=poa exits sw-kernel-only "$runs" 0 $gpt
+  SWITCHED=1,2 ALWAYS=10 FLUSH=poa exits sw-copies-only "$runs" 0 $gpt
+  SWITCHED=10 FLUSH=poa exits sw-kernel-alone "$runs" 0 $gpt
+  SWITCHED=10,1,2 ALWAYS=17 FLUSH=poa exits sw-all-overhead-stays "$runs" 0 $gpt
+  SWITCHED=10,1,2 FLUSH=pof exits sw-all-forced-before "$runs" 0 $gpt
+  LEAVE=1 SWITCHED=10,1,2 FLUSH=p PERIOD_MS=200 exits sw-leave "$runs" 0 $gpt
+  unset CUDA_INJECTION64_PATH
+  for log in "$work"/exits-sw-*; do
+    echo "$(basename "$log"): $(grep -h '^switch probe' "$log"/*.err | head -n 1)"
+  done
 }
 
 # paired NAME ON OFF COMMAND...: one process, `gputap ctl` ON and OFF in turns; the samples of COMMAND paired.
@@ -129,7 +204,8 @@ floor() {
   local name=$1
   shift
   CUDA_INJECTION64_PATH=$work/probe_shim.so MODE=floor FLUSH_US=250000 TOGGLE_LOG=$work/$name.toggles \
-    "$@" >"$work/$name.samples" 2>/dev/null
+    "$@" >"$work/$name.samples" 2>"$work/$name.probe"
+  grep '^probe' "$work/$name.probe"
   echo "$name: $(python3 "$kit/paired.py" "$work/$name.toggles" "$work/$name.samples" 2>&1 | tail -n 1)"
 }
 

@@ -14,7 +14,7 @@ use crate::{
 use memmap2::MmapRaw;
 use shared_memory::{ShmemConf, ShmemError};
 use std::{
-    fs::File,
+    fs::{self, File, OpenOptions},
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr::NonNull,
@@ -68,7 +68,10 @@ pub fn create(sizes: Sizes, choice: BackingChoice) -> Result<Created, CreateErro
         BackingChoice::Only(Backing::Shm) => named(layout, nonce, share_bytes)?,
         BackingChoice::Only(Backing::Memfd) => memfd(layout, nonce)?,
         BackingChoice::Auto if share_bytes >= ENOUGH_SHM_BYTES.min(layout.total_words as u64 * 8) => {
-            named(layout, nonce, share_bytes).or_else(|_| memfd(layout, nonce))?
+            match named(layout, nonce, share_bytes).and_then(|made| finish(made, layout, nonce)) {
+                Ok(created) => return Ok(created),
+                Err(_) => memfd(layout, nonce)?,
+            }
         }
         BackingChoice::Auto => memfd(layout, nonce)?,
     };
@@ -76,24 +79,45 @@ pub fn create(sizes: Sizes, choice: BackingChoice) -> Result<Created, CreateErro
 }
 
 struct Made {
-    segment: MappedWords,
-    control: MappedWords,
-    file: Option<KeptFile>,
+    segment: Object,
+    control: Object,
     backing: Backing,
     limit_bytes: u64,
 }
 
+/// Mapped for the life of the process.
+struct Object {
+    words: MappedWords,
+    file: Option<KeptFile>,
+    name: Option<UnlinkOnFailure>,
+}
+
+/// Takes a named object away again unless all of the segment came to be.
+struct UnlinkOnFailure(String);
+
+impl Drop for UnlinkOnFailure {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 fn finish(made: Made, layout: Layout, nonce: u64) -> Result<Created, CreateError> {
-    let in_dev_shm = made.backing == Backing::Shm;
-    let control_bytes = made.control.clone();
-    Reserver::new(control_bytes, None, in_dev_shm, CONTROL_BYTES as u64).reserve(0, CONTROL_BYTES as u64)?;
-    let mut reserver = Reserver::new(made.segment.clone(), made.file, in_dev_shm, made.limit_bytes);
+    let Made { segment, control, backing, limit_bytes } = made;
+    let in_dev_shm = backing == Backing::Shm;
+    let mut control_reserver = Reserver::new(control.words.clone(), control.file, in_dev_shm, CONTROL_BYTES as u64);
+    control_reserver.reserve(0, CONTROL_BYTES as u64)?;
+    let mut reserver = Reserver::new(segment.words.clone(), segment.file, in_dev_shm, limit_bytes);
     reserver.reserve(0, layout.fixed_words as u64 * 8)?;
+    if !in_dev_shm {
+        // Readers find a memfd by its descriptor, which nothing here uses again.
+        std::mem::forget(control_reserver);
+    }
+    std::mem::forget((segment.name, control.name));
     let pid = std::process::id();
-    let identity = Identity::current(pid, made.backing, nonce, process::monotonic_ns());
-    identity.write(&made.segment, &layout.sizes);
-    let control = ControlServer::new(made.control, nonce, pid);
-    Ok(Created { words: made.segment, layout, identity, reserver, control })
+    let identity = Identity::current(pid, backing, nonce, process::monotonic_ns());
+    identity.write(&segment.words, &layout.sizes);
+    let control = ControlServer::new(control.words, nonce, pid);
+    Ok(Created { words: segment.words, layout, identity, reserver, control })
 }
 
 /// Shrinks the cubin area until the file may be as large as it has to be.
@@ -113,32 +137,34 @@ fn named(layout: Layout, nonce: u64, limit_bytes: u64) -> Result<Made, CreateErr
     let name = |what: &str| format!("/gputap-{namespace}-{}-{nonce:016x}.{what}", std::process::id());
     let segment = named_object(&name("ring"), layout.total_words * 8)?;
     let control = named_object(&name("ctl"), CONTROL_BYTES)?;
-    Ok(Made { segment, control, file: None, backing: Backing::Shm, limit_bytes })
+    Ok(Made { segment, control, backing: Backing::Shm, limit_bytes })
 }
 
-fn named_object(name: &str, size_bytes: usize) -> Result<MappedWords, CreateError> {
+fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     let object = ShmemConf::new().os_id(name).size(size_bytes).create();
     let object = object.map_err(|source| CreateError::Shm { source })?;
     let base = NonNull::new(object.as_ptr()).ok_or(CreateError::Null)?;
     // Its Drop would unmap and unlink: the object has to outlive even the process.
     std::mem::forget(object);
+    let path = format!("/dev/shm{name}");
+    // For kernels that can only reserve through a descriptor; without one, newer kernels still can.
+    let file = OpenOptions::new().read(true).write(true).open(&path).ok().map(high);
+    let file = file.and_then(|fd| KeptFile::new(fd).ok());
     // SAFETY: mmap gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
-    Ok(unsafe { MappedWords::new(base, size_bytes / 8, None) })
+    let words = unsafe { MappedWords::new(base, size_bytes / 8, None) };
+    Ok(Object { words, file, name: Some(UnlinkOnFailure(path)) })
 }
 
 fn memfd(layout: Layout, nonce: u64) -> Result<Made, CreateError> {
     let make = || -> io::Result<Made> {
-        let (segment, file) = memfd_object(&format!("gputap-{nonce:016x}.ring"), layout.total_words * 8)?;
-        // The control object's descriptor stays open for readers to find; nothing here uses it again.
-        let (control, control_file) = memfd_object(&format!("gputap-{nonce:016x}.ctl"), CONTROL_BYTES)?;
-        std::mem::forget(control_file);
-        let file = Some(KeptFile::new(file)?);
-        Ok(Made { segment, control, file, backing: Backing::Memfd, limit_bytes: MEMFD_LIMIT_BYTES })
+        let segment = memfd_object(&format!("gputap-{nonce:016x}.ring"), layout.total_words * 8)?;
+        let control = memfd_object(&format!("gputap-{nonce:016x}.ctl"), CONTROL_BYTES)?;
+        Ok(Made { segment, control, backing: Backing::Memfd, limit_bytes: MEMFD_LIMIT_BYTES })
     };
     make().map_err(|source| CreateError::Memfd { source })
 }
 
-fn memfd_object(name: &str, size_bytes: usize) -> io::Result<(MappedWords, OwnedFd)> {
+fn memfd_object(name: &str, size_bytes: usize) -> io::Result<Object> {
     let name = std::ffi::CString::new(name)?;
     // SAFETY: `name` is NUL-terminated.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -157,7 +183,8 @@ fn memfd_object(name: &str, size_bytes: usize) -> io::Result<(MappedWords, Owned
     let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
     std::mem::forget(map);
     // SAFETY: memmap2 gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
-    Ok((unsafe { MappedWords::new(base, size_bytes / 8, None) }, high(file)))
+    let words = unsafe { MappedWords::new(base, size_bytes / 8, None) };
+    Ok(Object { words, file: Some(KeptFile::new(high(file))?), name: None })
 }
 
 /// Moves a descriptor out of the range of numbers that jobs use and count on.

@@ -4,6 +4,7 @@ use super::room;
 use crate::words::MappedWords;
 use std::{
     io,
+    mem::ManuallyDrop,
     os::fd::{AsRawFd, OwnedFd},
 };
 
@@ -30,11 +31,12 @@ pub struct Reserver {
     in_dev_shm: bool,
     limit_bytes: u64,
     reserved_bytes: u64,
+    populate_advice: libc::c_int,
 }
 
 /// A descriptor that may have been closed and reused behind our back.
 pub struct KeptFile {
-    file: OwnedFd,
+    file: ManuallyDrop<OwnedFd>,
     device: u64,
     inode: u64,
 }
@@ -42,11 +44,20 @@ pub struct KeptFile {
 impl KeptFile {
     pub fn new(file: OwnedFd) -> io::Result<KeptFile> {
         let (device, inode) = device_and_inode(&file)?;
-        Ok(KeptFile { file, device, inode })
+        Ok(KeptFile { file: ManuallyDrop::new(file), device, inode })
     }
 
     fn still_ours(&self) -> bool {
         device_and_inode(&self.file).is_ok_and(|found| found == (self.device, self.inode))
+    }
+}
+
+impl Drop for KeptFile {
+    fn drop(&mut self) {
+        if self.still_ours() {
+            // SAFETY: dropped once, here; nothing uses it afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
     }
 }
 
@@ -63,7 +74,8 @@ fn device_and_inode(file: &OwnedFd) -> io::Result<(u64, u64)> {
 impl Reserver {
     /// At most `limit_bytes` will be reserved in all.
     pub fn new(words: MappedWords, file: Option<KeptFile>, in_dev_shm: bool, limit_bytes: u64) -> Reserver {
-        Reserver { words, file, in_dev_shm, limit_bytes, reserved_bytes: 0 }
+        let populate_advice = libc::MADV_POPULATE_WRITE;
+        Reserver { words, file, in_dev_shm, limit_bytes, reserved_bytes: 0, populate_advice }
     }
 
     pub fn reserved_bytes(&self) -> u64 {
@@ -97,7 +109,7 @@ impl Reserver {
         let outside = || io::Error::other("outside the segment");
         let at = self.words.bytes_at(start_bytes as usize, len_bytes as usize).ok_or_else(outside)?;
         // SAFETY: the range lies inside the mapping (bytes_at); populating changes no contents.
-        let failed = unsafe { libc::madvise(at.as_ptr().cast(), len_bytes as usize, libc::MADV_POPULATE_WRITE) } != 0;
+        let failed = unsafe { libc::madvise(at.as_ptr().cast(), len_bytes as usize, self.populate_advice) } != 0;
         if !failed {
             return Ok(());
         }
@@ -116,5 +128,60 @@ fn allocate(file: &KeptFile, start_bytes: u64, len_bytes: u64) -> io::Result<()>
     match unsafe { libc::fallocate(file.file.as_raw_fd(), 0, start, len) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::create::{BackingChoice, create};
+    use super::*;
+    use crate::{header::identity::Backing, layout::Sizes};
+    use std::os::unix::fs::MetadataExt;
+
+    /// As on a kernel before 5.14, which answers EINVAL to an advice that it does not know.
+    fn without_populate(backing: Backing) -> Reserver {
+        let sizes = Sizes { lanes: 1, ..Sizes::STATUS_ONLY };
+        let created = create(sizes, BackingChoice::Only(backing)).unwrap();
+        let start = created.layout.fixed_words as u64 * 8;
+        let mut reserver = created.reserver;
+        reserver.populate_advice = 9999;
+        reserver.reserve(start, PAGE).unwrap();
+        reserver
+    }
+    const PAGE: u64 = 4096;
+
+    #[test]
+    fn kernels_without_populate_reserve_through_the_descriptor() {
+        without_populate(Backing::Memfd);
+        without_populate(Backing::Shm);
+        for name in std::fs::read_dir("/dev/shm").unwrap().flatten() {
+            if name.file_name().to_string_lossy().contains(&format!("-{}-", std::process::id())) {
+                std::fs::remove_file(name.path()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_the_job_closed_and_reused_is_left_alone() {
+        let mut reserver = without_populate(Backing::Memfd);
+        let fd = reserver.file.as_ref().unwrap().file.as_raw_fd();
+        let other = tempfile();
+        // SAFETY: no memory is passed; what `fd` was is given up, as a job that closes everything does.
+        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), fd) }, fd);
+        assert!(matches!(reserver.reserve(2 * PAGE, PAGE), Err(ReserveError::Kernel { .. })));
+        assert_eq!(other.metadata().unwrap().blocks(), 0);
+        drop(reserver);
+        assert!(device_and_inode(&OwnedFd::from(other)).is_ok());
+        // SAFETY: no memory is passed.
+        assert!(unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0, "what the job put there was closed");
+    }
+
+    /// An empty file that has room to be allocated.
+    fn tempfile() -> std::fs::File {
+        let path = std::env::temp_dir().join(format!("gputap-reserve-{}", std::process::id()));
+        let file = std::fs::File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.set_len(16 * PAGE).unwrap();
+        file
     }
 }

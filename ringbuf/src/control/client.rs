@@ -170,13 +170,21 @@ mod tests {
         let (words, mut server) = pair();
         let gone = ControlClient::take_slot(words.clone(), 10).unwrap();
         gone.command(Command::Yield, Duration::ZERO).unwrap_err();
+        let slot = gone.slot;
         drop(gone);
+        // Another client, in the instant before it clears the line itself.
+        words.store(slot_word(slot, OWNER), 99, Ordering::Relaxed);
+        assert_eq!(server.poll(0).commands, []);
+        words.store(slot_word(slot, OWNER), 0, Ordering::Relaxed);
         let dead = ControlClient::take_slot(words.clone(), 20).unwrap();
         assert_eq!(server.poll(0).commands, []);
         dead.command(Command::Stop, Duration::ZERO).unwrap_err();
         let seen = server.poll(0).commands.len();
         assert_eq!((seen, server.poll(LEASE_NS).leases), (1, 0));
-        std::mem::forget(dead);
+        words.store(slot_word(slot, OWNER), 98, Ordering::Relaxed);
+        assert_eq!(server.poll(LEASE_NS).commands, []);
+        words.store(slot_word(slot, OWNER), 0, Ordering::Relaxed);
+        drop(dead);
         let _next = ControlClient::take_slot(words, 30).unwrap();
         assert_eq!(server.poll(LEASE_NS + 1).commands, []);
     }

@@ -49,8 +49,7 @@ pub struct Entered<'a> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        // SYNC: pairs with the Acquire exchange of `busy` by the next one to enter or free this lane.
-        self.slot.busy.store(IDLE, Ordering::Release);
+        leave(self.slot);
     }
 }
 
@@ -78,7 +77,7 @@ impl LaneDirectory {
                 }
                 Ok(_) => {
                     // Housekeeping freed it between our two looks; claim another.
-                    slot.busy.store(IDLE, Ordering::Release);
+                    leave(slot);
                     break;
                 }
             }
@@ -99,13 +98,13 @@ impl LaneDirectory {
                 slot.tid.store(tid, Ordering::Relaxed);
                 return Some(Entered { slot, index });
             }
-            slot.busy.store(IDLE, Ordering::Release);
+            leave(slot);
         }
         None
     }
 
     fn take(&self, slot: &Slot, from: u64, to: u64) -> Result<u64, u64> {
-        // SYNC: pairs with the Release stores of `busy`: the next writer continues where the last one ended.
+        // SYNC: pairs with the Release store in `leave`: the next writer continues where the last one ended.
         slot.busy.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
     }
 
@@ -141,10 +140,16 @@ impl LaneDirectory {
                 slot.owner.store(FREE, Ordering::Relaxed);
                 freed += 1;
             }
-            slot.busy.store(IDLE, Ordering::Release);
+            leave(slot);
         }
         freed
     }
+}
+
+/// Gives up `busy`.
+fn leave(slot: &Slot) {
+    // SYNC: pairs with the Acquire exchange in `take` by the next one to enter or free this lane.
+    slot.busy.store(IDLE, Ordering::Release);
 }
 
 #[cfg(all(test, not(loom)))]

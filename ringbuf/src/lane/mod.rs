@@ -4,7 +4,7 @@
 //! header:  intent | tail | next_seq          (one line, written by the lane's owner only)
 //! data:    [chunk 64 KiB][chunk][chunk]...   position p lies at p mod capacity
 //! chunk:   number | seq of its first record | 2 spare words | records ... padding
-//! record:  kind (16) | payload words (16) | spare (32), then the payload
+//! record:  kind (16) | payload words (16) | low half of its seq (32), then the payload
 //! ```
 //! Positions count words since the beginning and never wrap (2^64 words). The writer moves `intent` past the bytes it
 //! is about to overwrite, writes them, then moves `tail`. A reader copies first and then looks at `intent`: if that has
@@ -38,14 +38,16 @@ pub const PADDING: u16 = 0;
 pub(crate) struct RecordHead {
     pub kind: u16,
     pub words: u16,
+    /// Tells a record from what a broken header or an earlier lap makes look like one. Of padding: the next record's.
+    pub seq_low: u32,
 }
 
 impl RecordHead {
     pub fn to_word(self) -> u64 {
-        u64::from(self.kind) | u64::from(self.words) << 16
+        u64::from(self.kind) | u64::from(self.words) << 16 | u64::from(self.seq_low) << 32
     }
 
     pub fn from_word(word: u64) -> Self {
-        RecordHead { kind: word as u16, words: (word >> 16) as u16 }
+        RecordHead { kind: word as u16, words: (word >> 16) as u16, seq_low: (word >> 32) as u32 }
     }
 }

@@ -63,6 +63,17 @@ const MAX_LAPS: u64 = 8;
 /// No honest writer comes this far; beyond it, arithmetic on positions could wrap.
 const MAX_POSITION: u64 = 1 << 62;
 const CHUNK: u64 = CHUNK_WORDS as u64;
+/// INTENT is ahead of TAIL by a record at most, with padding before it; a reader may see TAIL a record late.
+const MAX_INTENT_LEAD: u64 = 4 * CHUNK;
+
+/// What INTENT says about words that were just copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copied {
+    Whole,
+    Overtaken,
+    /// INTENT is a number that no honest writer stores: nothing can be said, or done, until it is right again.
+    Unknown,
+}
 
 impl<R: ReadWords> LaneReader<R> {
     /// `data` has `capacity` words, a multiple of [`CHUNK_WORDS`].
@@ -77,9 +88,8 @@ impl<R: ReadWords> LaneReader<R> {
     pub fn drain(&mut self, max_records: u64, mut each: impl FnMut(Record<'_>)) -> Drained {
         let mut done = Drained::default();
         let mut laps = 0;
-        let goal = self.tail();
-        loop {
-            let tail = self.tail();
+        let Some(goal) = self.tail() else { return done };
+        while let Some(tail) = self.tail() {
             // A tail behind us is a lie of the writer's: stay where we are.
             if self.position >= tail || (self.position >= goal && self.gap.is_none()) {
                 break;
@@ -96,36 +106,53 @@ impl<R: ReadWords> LaneReader<R> {
             let chunk_end = (self.position / CHUNK + 1) * CHUNK;
             let len = (tail.min(chunk_end) - self.position) as usize;
             self.data.load_all((self.position % self.capacity) as usize, &mut self.copy[..len]);
-            if self.overtaken() {
-                self.catch_up(tail, laps);
-                laps += 1;
-                continue;
-            }
-            self.attached = true;
-            if !self.parse(len, &mut done, &mut each) {
-                self.skip_chunk(&mut done);
-                laps += 1;
+            match self.copied() {
+                Copied::Whole => {
+                    self.attached = true;
+                    if !self.parse(len, &mut done, &mut each) {
+                        if tail < chunk_end {
+                            break; // Perhaps it is TAIL that is wrong: the chunk is given up when it is full.
+                        }
+                        self.skip_chunk(&mut done);
+                        laps += 1;
+                    }
+                }
+                Copied::Overtaken => {
+                    self.catch_up(tail, laps);
+                    laps += 1;
+                }
+                Copied::Unknown => break,
             }
         }
         done
     }
 
-    fn tail(&self) -> u64 {
-        // SYNC: pairs with the writer's Release store of TAIL: every word before it is there.
-        self.header.load(header::TAIL, Ordering::Acquire).min(MAX_POSITION)
+    /// `None` where it is a number that no honest writer stores: beyond INTENT, which is stored before it.
+    fn tail(&self) -> Option<u64> {
+        // SYNC: pairs with the writer's Release store of TAIL: every word before it, and INTENT, is there.
+        let tail = self.header.load(header::TAIL, Ordering::Acquire);
+        let intent = self.header.load(header::INTENT, Ordering::Relaxed);
+        (tail <= intent && tail <= MAX_POSITION).then_some(tail)
     }
 
     /// Whether the writer may have touched what was just copied from `position` on.
-    fn overtaken(&self) -> bool {
+    fn copied(&self) -> Copied {
         // SYNC: pairs with the writer's Release fence after its store of INTENT.
         fence(Ordering::Acquire);
         let intent = self.header.load(header::INTENT, Ordering::Relaxed);
-        intent.saturating_sub(self.position) > self.capacity
+        let Some(tail) = self.tail() else { return Copied::Unknown };
+        if intent.saturating_sub(tail) > MAX_INTENT_LEAD {
+            Copied::Unknown
+        } else if intent.saturating_sub(self.position) > self.capacity {
+            Copied::Overtaken
+        } else {
+            Copied::Whole
+        }
     }
 
     /// Moves to the oldest chunk that still stands. What that skips is counted when the chunk's header has been read.
     fn catch_up(&mut self, tail: u64, laps: u64) {
-        let intent = self.header.load(header::INTENT, Ordering::Relaxed).min(MAX_POSITION).max(tail);
+        let intent = self.header.load(header::INTENT, Ordering::Relaxed).clamp(tail, tail + self.capacity);
         // The first time nothing readable is given away; a writer that overtakes us again gets a head start.
         let head_start = (laps * CHUNK).min(self.capacity / 4);
         let oldest = intent.saturating_sub(self.capacity) + head_start;
@@ -133,8 +160,8 @@ impl<R: ReadWords> LaneReader<R> {
         self.gap = Some(if self.attached { Gap::Overwritten } else { Gap::BeforeAttach });
     }
 
-    /// Delivers the records of `copy[..len]`, which starts at `position` and ends at a record's end; false where they
-    /// make no sense.
+    /// Delivers the records of `copy[..len]`, which starts at `position` and ends at a record's end, and moves there;
+    /// or to where they cease to make sense, and gives false.
     fn parse(&mut self, len: usize, done: &mut Drained, each: &mut impl FnMut(Record<'_>)) -> bool {
         let mut at = 0;
         if self.position.is_multiple_of(CHUNK) {
@@ -151,8 +178,9 @@ impl<R: ReadWords> LaneReader<R> {
         while at < len {
             let head = RecordHead::from_word(self.copy[at]);
             let end = at + 1 + usize::from(head.words);
-            if end > len {
-                self.seq_position = self.position + at as u64;
+            if end > len || head.seq_low != self.seq as u32 {
+                self.position += at as u64;
+                self.seq_position = self.position;
                 return false;
             }
             if head.kind != PADDING {

@@ -13,9 +13,11 @@ pub struct LaneWriter<W: Words> {
     header: W,
     data: W,
     capacity: u64,
-    /// `capacity - 1` where that is a power of two, which spares each record a division.
-    mask: Option<u64>,
+    /// `capacity - 1` where that is a power of two, which spares each record a division; else 0.
+    mask: u64,
 }
+
+const CHUNK: u64 = CHUNK_WORDS as u64;
 
 /// The record is longer than a chunk; it belongs in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ impl<W: Words> LaneWriter<W> {
     /// `data` has `capacity` words, a multiple of [`CHUNK_WORDS`].
     pub fn new(header: W, data: W, capacity: usize) -> Self {
         let capacity = capacity as u64;
-        let mask = capacity.is_power_of_two().then(|| capacity - 1);
+        let mask = if capacity.is_power_of_two() { capacity - 1 } else { 0 };
         LaneWriter { header, data, capacity, mask }
     }
 
@@ -38,45 +40,67 @@ impl<W: Words> LaneWriter<W> {
         // Only this writer moves these two words: its own values need no order.
         let tail = self.header.load(header::TAIL, Ordering::Relaxed);
         let seq = self.header.load(header::NEXT_SEQ, Ordering::Relaxed);
-        let words = payload.len() as u64 + 1;
-        let used = tail % CHUNK_WORDS as u64;
-        let left = CHUNK_WORDS as u64 - used;
-        let padding = if used != 0 && words > left { left } else { 0 };
-        let start = tail + padding;
-        let opens_chunk = start.is_multiple_of(CHUNK_WORDS as u64);
-        let record = if opens_chunk { start + CHUNK_HEADER_WORDS as u64 } else { start };
-        let end = record + words;
+        let used = tail % CHUNK;
+        // Chunks are opened by their first record; what does not fit into one opens the next.
+        let fits = used != 0 && (payload.len() as u64) < CHUNK - used;
+        if fits && self.mask != 0 {
+            self.append::<false>(tail, tail, (tail & self.mask) as usize, seq, kind, payload);
+        } else if fits {
+            self.append_by_division(tail, seq, kind, payload);
+        } else {
+            self.append_to_next_chunk(tail, seq, kind, payload);
+        }
+        Ok(())
+    }
 
+    #[cold]
+    #[inline(never)]
+    fn append_by_division(&self, tail: u64, seq: u64, kind: u16, payload: &[u64]) {
+        self.append::<false>(tail, tail, self.index(tail), seq, kind, payload);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn append_to_next_chunk(&self, tail: u64, seq: u64, kind: u16, payload: &[u64]) {
+        let record = tail.next_multiple_of(CHUNK) + CHUNK_HEADER_WORDS as u64;
+        self.append::<true>(tail, record, self.index(record), seq, kind, payload);
+    }
+
+    /// Writes a record at position `record`, which is word `at`, behind `tail` if that `OPENS` a chunk.
+    #[inline(always)]
+    fn append<const OPENS: bool>(&self, tail: u64, record: u64, at: usize, seq: u64, kind: u16, payload: &[u64]) {
+        let end = record + 1 + payload.len() as u64;
         self.header.store(header::INTENT, end, Ordering::Relaxed);
         // SYNC: pairs with the reader's Acquire fence between its copy and its look at INTENT: a reader that copied
         // any word written below sees this INTENT.
         fence(Ordering::Release);
-        if padding > 0 {
-            let head = RecordHead { kind: PADDING, words: (padding - 1) as u16 };
-            self.put(tail, head.to_word());
+        if OPENS {
+            self.open_chunk(tail, seq);
         }
-        if opens_chunk {
-            self.put(start, start / CHUNK_WORDS as u64);
-            self.put(start + 1, seq);
-        }
-        self.put(record, RecordHead { kind, words: payload.len() as u16 }.to_word());
+        let head = RecordHead { kind, words: payload.len() as u16, seq_low: seq as u32 };
         // A record never crosses a chunk, and a chunk never crosses the capacity.
-        self.data.store_all(self.index(record + 1), payload);
+        self.data.store_headed(at, head.to_word(), payload);
         self.header.store(header::NEXT_SEQ, seq + 1, Ordering::Relaxed);
         // SYNC: pairs with the reader's Acquire load of TAIL: it sees every word before it.
         self.header.store(header::TAIL, end, Ordering::Release);
-        Ok(())
+    }
+
+    /// Fills the chunk that `tail` is in, if it is in one, and writes the header of the next.
+    fn open_chunk(&self, tail: u64, seq: u64) {
+        let start = tail.next_multiple_of(CHUNK);
+        if start != tail {
+            let head = RecordHead { kind: PADDING, words: (start - tail - 1) as u16, seq_low: seq as u32 };
+            self.put(tail, head.to_word());
+        }
+        self.put(start, start / CHUNK);
+        self.put(start + 1, seq);
     }
 
     fn put(&self, position: u64, word: u64) {
         self.data.store(self.index(position), word, Ordering::Relaxed);
     }
 
-    #[inline]
     fn index(&self, position: u64) -> usize {
-        match self.mask {
-            Some(mask) => (position & mask) as usize,
-            None => (position % self.capacity) as usize,
-        }
+        (position % self.capacity) as usize
     }
 }

@@ -1,0 +1,233 @@
+//! Segments that lie: whatever any word says, a reader ends, does not panic, and never hands out a wrong record for
+//! one wrong byte of the head.
+#![cfg(not(loom))]
+
+mod pattern;
+
+use gputap_ringbuf::{
+    attach::Attached,
+    backing::{create::Created, reserve::Reserver},
+    control::{CONTROL_BYTES, server::ControlServer},
+    header::{
+        identity::{Backing, Identity},
+        status::{ClockPoint, Reason, State},
+    },
+    housekeeping::{Ahead, Housekeeper, Step},
+    layout::{CHUNK_WORDS, Layout, Sizes},
+    store::reader::StoreReader,
+    sync::Ordering,
+    tap::{ModuleLoad, TapWriter},
+    words::{MappedWords, ReadWords, Words, heap_words},
+};
+use proptest::prelude::*;
+
+const SIZES: Sizes = Sizes {
+    lanes: 2,
+    lane_words: 4 * CHUNK_WORDS,
+    cubin_slots: 8,
+    cubin_bytes: 8192,
+    definition_slots: 8,
+    definition_bytes: 4096,
+};
+const RECORDS: u64 = 5000;
+/// Drains after which a lane that nobody writes has to be at its end.
+const MAX_DRAINS: usize = 1000;
+
+/// A whole tap in private memory: two lanes, one of them lapped, cubins, names, texts and clock points.
+fn segment() -> MappedWords {
+    let layout = Layout::new(SIZES.checked().unwrap());
+    let words = heap_words(layout.total_words);
+    let identity = Identity::current(std::process::id(), Backing::Shm, 1, 2);
+    identity.write(&words, &SIZES);
+    let reserver = Reserver::new(words.clone(), None, false, u64::MAX);
+    let control = ControlServer::new(heap_words(CONTROL_BYTES / 8), 1, 2);
+    let tap = TapWriter::new(&Created { words: words.clone(), layout, identity, reserver, control });
+    let unreserved = Reserver::new(page_aligned(layout), None, false, u64::MAX);
+    let mut housekeeper = Housekeeper::new(unreserved, Ahead::DEFAULT);
+    while let Step::Reserved = housekeeper.step(&tap) {}
+    tap.status().set_state(State::Off, Reason::NoRoom, "a detail");
+    tap.status().set_cupti(130_001, "/usr/lib/libcupti.so.13");
+    (0..70).for_each(|n| tap.status().add_clock_point(ClockPoint { monotonic_ns: n, realtime_ns: n, error_ns: n }));
+    write_records(&tap, 100, RECORDS);
+    write_records(&tap, 200, 50);
+    for n in 1..5u8 {
+        let image = vec![n; 100 * usize::from(n)];
+        // SAFETY: `image` can be read and does not change.
+        unsafe { tap.store_cubin(image.as_ptr(), image.len(), ModuleLoad::default()) };
+        tap.store_kernel_name(&image, 0).unwrap();
+    }
+    tap.publish();
+    words
+}
+
+/// Memory that can be populated, of the size of the segment: heap words do not begin at a page.
+fn page_aligned(layout: Layout) -> MappedWords {
+    let map = memmap2::MmapMut::map_anon(layout.total_words * 8).unwrap();
+    let base = std::ptr::NonNull::new(map.as_ptr().cast_mut()).unwrap();
+    // SAFETY: an anonymous map of that size, aligned to pages, kept by the Arc.
+    unsafe { MappedWords::new(base, layout.total_words, Some(std::sync::Arc::new(map))) }
+}
+
+fn write_records(tap: &TapWriter, thread: u64, count: u64) {
+    let lane = tap.enter_lane(thread, thread).unwrap();
+    for seq in 0..count {
+        let mut payload = [0; 16];
+        let payload = &mut payload[..(seq % 16) as usize];
+        pattern::fill(payload, seq);
+        lane.write(pattern::kind(seq), payload).unwrap();
+    }
+}
+
+/// Reads everything there is, as a reader does; `each_record` may check what comes.
+fn read_all(attached: &Attached, mut each_record: impl FnMut(gputap_ringbuf::lane::reader::Record<'_>)) {
+    let _ = (attached.status(), attached.counters(), attached.clock_points());
+    for lane in 0..attached.lane_count() {
+        let mut reader = attached.lane(lane);
+        let mut drains = 0;
+        while reader.drain(1000, &mut each_record).more {
+            drains += 1;
+            assert!(drains < MAX_DRAINS, "lane {lane} does not come to an end");
+        }
+    }
+    read_store(attached.cubins());
+    read_store(attached.definitions());
+}
+
+fn read_store(mut store: StoreReader) {
+    let mut bytes = 0;
+    while let Some(entry) = store.next_entry() {
+        bytes += store.read(&entry).len();
+    }
+    assert!(bytes <= 8 * 8192 && store.unfinished() <= 8);
+}
+
+fn attach(words: &MappedWords) -> Option<Attached> {
+    Attached::new(words.clone(), words.len() as u64 * 8).ok()
+}
+
+#[test]
+fn the_untouched_segment_is_read_whole() {
+    let words = segment();
+    let mut count = 0;
+    read_all(&attach(&words).unwrap(), |record| {
+        pattern::check(record);
+        count += 1;
+    });
+    assert!(count > 3000 && count < RECORDS + 50, "one lane is lapped: {count}");
+}
+
+#[test]
+fn any_one_wrong_byte_of_the_head_is_an_error_or_harmless() {
+    let words = segment();
+    let fixed_words = Layout::new(SIZES).fixed_words;
+    for at in 0..fixed_words {
+        let right = words.load(at, Ordering::Relaxed);
+        for flip in (0..8).flat_map(|byte| [0x01u64, 0x80, 0xff].map(|bits| bits << (8 * byte))) {
+            words.store(at, right ^ flip, Ordering::Relaxed);
+            if let Some(attached) = attach(&words) {
+                read_all(&attached, pattern::check);
+            }
+        }
+        words.store(at, right, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_lane_whose_head_was_wrong_for_a_while_is_read_on() {
+    let words = segment();
+    let attached = attach(&words).unwrap();
+    for word in 0..2 {
+        for value in [0, 1, 77, 1 << 40, 1 << 61, u64::MAX - 1, u64::MAX] {
+            let at = attached.layout().lane_header(1) + word;
+            let mut reader = attached.lane(1);
+            let right = words.load(at, Ordering::Relaxed);
+            words.store(at, value, Ordering::Relaxed);
+            let mut count = reader.drain(u64::MAX, pattern::check).delivered;
+            words.store(at, right, Ordering::Relaxed);
+            count += reader.drain(u64::MAX, pattern::check).delivered;
+            assert_eq!(count, 50, "word {word} was {value:#x}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_chunk_costs_its_own_records_and_no_others() {
+    let words = segment();
+    let attached = attach(&words).unwrap();
+    let lane = attached.layout().lane_data(0);
+    let whole = attached.lane(0).drain(u64::MAX, pattern::check);
+    // The number, the first seq, and the first record's number of each chunk.
+    let places = [(0, 1u64 << 8), (1, 1 << 8), (4, 1 << 40)];
+    for (chunk, (word, flip)) in (0..4).flat_map(|chunk| places.map(|place| (chunk, place))) {
+        let at = lane + chunk * CHUNK_WORDS + word;
+        let right = words.load(at, Ordering::Relaxed);
+        words.store(at, right ^ flip, Ordering::Relaxed);
+        let mut reader = attached.lane(0);
+        let done = reader.drain(u64::MAX, pattern::check);
+        words.store(at, right, Ordering::Relaxed);
+        assert!(done.delivered >= whole.delivered / 2 && done.delivered < whole.delivered, "{done:?}");
+        assert!(done.delivered + done.unreadable + done.before_attach <= RECORDS, "{done:?}");
+    }
+}
+
+#[test]
+fn entries_outside_the_store_or_larger_than_any_are_refused() {
+    let words = segment();
+    let attached = attach(&words).unwrap();
+    let slots = attached.layout().cubin_control + gputap_ringbuf::layout::STORE_CONTROL_WORDS;
+    for (word, value) in [(2, 8193), (2, u64::MAX), (3, 8193), (3, u64::MAX), (3, 1 << 40)] {
+        let right = words.load(slots + word, Ordering::Relaxed);
+        words.store(slots + word, value, Ordering::Relaxed);
+        let mut store = attached.cubins();
+        let entries = std::iter::from_fn(|| store.next_entry()).count();
+        words.store(slots + word, right, Ordering::Relaxed);
+        assert_eq!((entries, store.invalid), (3, 1));
+    }
+}
+
+/// An invalid entry that became ready late hid the good ones behind it until the next call.
+#[test]
+fn a_bad_entry_among_those_waited_for_does_not_hide_the_good_ones() {
+    let words = segment();
+    let attached = attach(&words).unwrap();
+    let slots = attached.layout().cubin_control + gputap_ringbuf::layout::STORE_CONTROL_WORDS;
+    (0..4).for_each(|slot| words.store(slots + 8 * slot, 1, Ordering::Relaxed));
+    let mut store = attached.cubins();
+    assert_eq!(store.next_entry(), None);
+    words.store(slots + 3, u64::MAX, Ordering::Relaxed);
+    (0..4).for_each(|slot| words.store(slots + 8 * slot, 2, Ordering::Relaxed));
+    assert_eq!(std::iter::from_fn(|| store.next_entry()).count(), 3);
+}
+
+fn any_value() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..9u64,
+        any::<u64>(),
+        (0..64u32).prop_map(|b| 1 << b),
+        Just(u64::MAX),
+        8180..8200u64,
+        32_700..32_800u64
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_words_anywhere_are_read_to_an_end(
+        changes in prop::collection::vec((prop_oneof![64..4096usize, 64..70_000usize], any_value()), 1..40),
+        lane_heads in prop::collection::vec((0..2usize, 0..3usize, any_value()), 0..6),
+    ) {
+        let words = segment();
+        let layout = Layout::new(SIZES);
+        for (at, value) in changes {
+            words.store(at, value, Ordering::Relaxed);
+        }
+        for (lane, word, value) in lane_heads {
+            words.store(layout.lane_header(lane) + word, value, Ordering::Relaxed);
+        }
+        if let Some(attached) = attach(&words) {
+            read_all(&attached, |_| ());
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Real segments, real processes, real deaths: late attach, kill -9, clean-up, limits. Each child is this test binary
+//! again, told by a variable what to be.
+#![cfg(not(loom))]
+
+#[path = "segment/children.rs"]
+mod children;
+mod pattern;
+#[path = "pattern/tally.rs"]
+mod tally;
+
+use children::{Child, Role, image, role_of_this_process};
+use gputap_ringbuf::{
+    attach::{AttachError, Attached},
+    discover::{self, FindError, Found},
+    header::{counters::Counter, identity::Backing},
+    lane::reader::LaneReader,
+    sync::Ordering,
+    words::{MappedWords, ReadWords},
+};
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+use tally::Tally;
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Clean-up is of the whole machine: tests that make or sweep segments take turns.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn found(child: &Child) -> Found {
+    wait_for("the tap", || discover::find(child.pid()).ok().filter(|f| Attached::open(f).is_ok()))
+}
+
+/// What this test binary does when it is a child.
+#[test]
+fn child() {
+    if let Some(role) = role_of_this_process() {
+        children::run(role);
+    }
+}
+
+/// The lanes of a tap, read by one reader.
+struct Readers(Vec<(LaneReader<MappedWords>, Tally)>);
+
+impl Readers {
+    fn of(attached: &Attached) -> Readers {
+        Readers((0..attached.lane_count()).map(|lane| (attached.lane(lane), Tally::default())).collect())
+    }
+
+    fn drain(&mut self) {
+        self.0.iter_mut().for_each(|(reader, tally)| _ = tally.drain(reader, 10_000));
+    }
+
+    /// Reads what a dead process left, and gives how many records are accounted for.
+    fn finish(mut self) -> u64 {
+        self.0.iter_mut().for_each(|(reader, tally)| while tally.drain(reader, u64::MAX) {});
+        assert!(self.0.iter().all(|(_, tally)| tally.unreadable == 0));
+        self.0.iter().map(|(_, tally)| tally.total()).sum()
+    }
+}
+
+/// Reads all that a dead process left, and checks every record and every cubin; `live` has been reading before.
+fn check_remains(attached: &Attached, live: Readers) {
+    let accounted = Readers::of(attached).finish();
+    assert_eq!(live.finish(), accounted, "a reader that was there before, and one that comes now");
+    let counters = attached.counters();
+    let lost: u64 = counters.lost().map(|(_, count)| count).sum();
+    // Each of the two writing threads may have died inside a record that it had numbered already.
+    let in_flight = counters.attempted - lost - accounted;
+    assert!(in_flight <= 2, "{in_flight} records are missing");
+    let mut cubins = attached.cubins();
+    let mut entries = 0;
+    while let Some(entry) = cubins.next_entry() {
+        assert!(cubins.read(&entry) == image(entry.a as u32), "cubin {}", entry.a);
+        entries += 1;
+    }
+    let refused = counters.get(Counter::ModulesFull) + counters.get(Counter::ModulesNotReserved);
+    let known = entries + refused + counters.get(Counter::ModuleDuplicates);
+    assert!(counters.get(Counter::ModuleLoads) - known <= 1, "{known} of the loads are known");
+    assert!(cubins.invalid == 0 && cubins.unfinished() <= 1);
+}
+
+/// Kills a process that writes as fast as it can, at a time of its own choice, and reads what is there.
+fn kill_and_read(backing: Backing, records: u64) {
+    let mut child = Child::start(Role::WriteForEver(backing));
+    let found = found(&child);
+    let attached = Attached::open(&found).unwrap();
+    assert_eq!(attached.identity().backing, backing);
+    let mut live = Readers::of(&attached);
+    wait_for("records", || {
+        live.drain();
+        (attached.counters().attempted > records).then_some(())
+    });
+    child.kill();
+    check_remains(&attached, live);
+    match backing {
+        // A named one can be attached to after the death as well.
+        Backing::Shm => {
+            let dead = discover::discover().into_iter().find(|f| f.segment == found.segment).unwrap();
+            assert!(!dead.alive && dead.pid == child.pid());
+            let attached = Attached::open(&dead).unwrap();
+            check_remains(&attached, Readers::of(&attached));
+        }
+        Backing::Memfd => assert!(matches!(discover::find(child.pid()), Err(FindError::NoProcess { .. }))),
+    }
+    remove(&found);
+}
+
+fn remove(found: &Found) {
+    let _ = std::fs::remove_file(&found.segment);
+    let _ = std::fs::remove_file(&found.control);
+}
+
+#[test]
+fn what_a_killed_process_wrote_to_a_named_segment_is_there_and_right() {
+    let _turn = turn();
+    (0..8).for_each(|n| kill_and_read(Backing::Shm, 1000 + n * 77_777));
+}
+
+#[test]
+fn what_a_killed_process_wrote_to_a_memfd_is_there_and_right() {
+    let _turn = turn();
+    (0..8).for_each(|n| kill_and_read(Backing::Memfd, 1000 + n * 77_777));
+}
+
+#[test]
+fn the_dead_are_swept_the_living_and_the_mapped_are_not() {
+    let _turn = turn();
+    let mut child = Child::start(Role::Idle(Backing::Shm));
+    let found = found(&child);
+    assert!(!discover::sweep().contains(&found.segment) && found.segment.exists(), "it lives");
+    let attached = Attached::open(&found).unwrap();
+    child.kill();
+    assert!(!discover::sweep().contains(&found.segment) && found.segment.exists(), "it is mapped");
+    drop(attached);
+    assert!(discover::sweep().contains(&found.segment));
+    assert!(!found.segment.exists() && !found.control.exists());
+}
+
+/// Such a process looks like a zombie in /proc.
+#[test]
+fn a_process_whose_first_thread_has_ended_lives() {
+    let _turn = turn();
+    let mut child = Child::start(Role::FirstThreadEnds);
+    let pid = child.line().parse().unwrap();
+    let found = wait_for("the tap", || discover::find(pid).ok());
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    wait_for("the first thread's end", || state().contains(") Z ").then_some(()));
+    assert!(discover::find(pid).is_ok());
+    assert!(!discover::sweep().contains(&found.segment) && found.segment.exists());
+    child.kill();
+    // SAFETY: no memory is passed; the process is the grandchild, which has not been waited for.
+    unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+    remove(&found);
+}
+
+/// One that died before its header was whole left its names for ever.
+#[test]
+fn a_segment_whose_maker_died_before_it_was_whole_is_swept() {
+    let _turn = turn();
+    let mut child = Child::start(Role::NeverPublished);
+    let segment = child.line();
+    assert!(!discover::sweep().contains(&segment.clone().into()) && Path::new(&segment).exists(), "its maker lives");
+    child.kill();
+    assert!(discover::sweep().contains(&segment.clone().into()));
+    assert!(!Path::new(&segment).exists() && !Path::new(&segment).with_extension("ctl").exists());
+}
+
+/// Opening a FIFO waits for its other end; a link may lead anywhere.
+#[test]
+fn what_only_looks_like_a_segment_holds_nobody_up() {
+    let _turn = turn();
+    let name = |nonce: u64| format!("/dev/shm/gputap-1-{}-{nonce:016x}.ring", std::process::id());
+    let fifo = std::ffi::CString::new(name(1)).unwrap();
+    // SAFETY: the name is NUL-terminated.
+    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+    std::os::unix::fs::symlink(name(3), name(2)).unwrap();
+    std::fs::write(name(3), vec![0xff; 8192]).unwrap();
+    let found = discover::discover();
+    let opened = [1, 2, 3].map(|n| Attached::open_path(Path::new(&name(n))).err());
+    [1, 2, 3].into_iter().for_each(|n| std::fs::remove_file(name(n)).unwrap());
+    use AttachError::{Header, Io};
+    assert!(matches!(opened, [Some(Io { .. }), Some(Io { .. }), Some(Header { .. })]), "{opened:?}");
+    assert!(!found.iter().any(|f| f.segment == Path::new(&name(1)) || f.segment == Path::new(&name(2))));
+}
+
+#[test]
+fn a_small_file_size_limit_is_an_error_and_no_signal() {
+    let _turn = turn();
+    for backing in [Backing::Shm, Backing::Memfd] {
+        for limit_bytes in [0, 4096, 1 << 20, 8 << 20] {
+            let mut child = Child::start(Role::UnderFileSizeLimit(backing, limit_bytes));
+            let outcome = child.line();
+            assert!(child.wait().success(), "{backing:?}, {limit_bytes} bytes: {outcome}");
+            assert_eq!(outcome == "made", limit_bytes == 8 << 20, "{backing:?}, {limit_bytes} bytes: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn a_memfd_cannot_be_cut_by_anybody() {
+    let _turn = turn();
+    let child = Child::start(Role::Idle(Backing::Memfd));
+    let found = found(&child);
+    for path in [&found.segment, &found.control] {
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        assert!(file.set_len(0).is_err() && file.set_len(1 << 40).is_err());
+    }
+    let attached = Attached::open(&found).unwrap();
+    assert_eq!(attached.status().state.map(|s| s.name()), Some("idle"));
+}
+
+#[test]
+fn a_process_without_a_tap_and_one_that_is_not_there_are_told_apart() {
+    let child = Child::start(Role::NoTap);
+    assert!(matches!(discover::find(child.pid()), Err(FindError::NoTap { .. })));
+    assert!(matches!(discover::find(u32::MAX >> 1), Err(FindError::NoProcess { .. })));
+}
+
+/// The last lane word and the last byte of each area can be reached by a view of the whole file.
+#[test]
+fn the_whole_of_a_segment_is_mapped() {
+    let _turn = turn();
+    let child = Child::start(Role::Idle(Backing::Memfd));
+    let attached = Attached::open(&found(&child)).unwrap();
+    let (words, size_bytes) = gputap_ringbuf::attach::MappedFile::open(&found(&child).segment, 0).unwrap();
+    assert!(words.len() == attached.layout().total_words && size_bytes == words.len() as u64 * 8);
+    assert_eq!(words.load(words.len() - 1, Ordering::Relaxed), 0);
+}

@@ -1,0 +1,110 @@
+// Which way of switching activity kinds on and off does CUPTI survive? An injection shim that does it in one of several ways.
+//
+//   ALWAYS   activity kinds that stay on (comma-separated numbers)         e.g. 1,2
+//   SWITCHED activity kinds that are switched off and on in turns          e.g. 10,1,2
+//   PERIOD_MS  between two switches (default 40)
+//   FLUSH    letters: p periodically (every 10 ms) while on, o while off too, b before switching off, a after it,
+//            f forced before switching off
+//   LEAVE=1  instead of switching kinds: unsubscribe and finalize, then subscribe and enable again
+//   ONCE=n   stop switching after n switches (default: never)
+//
+// Build: gcc -O2 -fPIC -shared -I$CUDA_HOME/include switch_probe.c -o switch_probe.so -L$CUPTI_DIR -lcupti -lpthread
+#define _GNU_SOURCE
+#include <cupti.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 128 << 10 };
+static int always[8], switched[8], always_n, switched_n, period_ms, leave;
+static long once;
+static const char *flush;
+static CUpti_SubscriberHandle subscriber;
+static atomic_ulong kernels, others, switches;
+static atomic_int stopping, stopped;
+
+static int parse(const char *text, int *to) {
+  int n = 0;
+  for (char *copy = strdup(text ? text : ""), *word; n < 8 && (word = strsep(&copy, ",")); )
+    if (*word) to[n++] = atoi(word);
+  return n;
+}
+
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {}
+
+static void CUPTIAPI on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
+  *size = BUFFER_BYTES;
+  *max_records = 0;
+  *buffer = aligned_alloc(4096, BUFFER_BYTES);
+}
+
+static void CUPTIAPI on_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+  CUpti_Activity *record = NULL;
+  while (valid && cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+    *(record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? &kernels : &others) += 1;
+  free(buffer);
+}
+
+static void set(const int *kinds, int n, int on) {
+  for (int i = 0; i < n; i++) on ? cuptiActivityEnable(kinds[i]) : cuptiActivityDisable(kinds[i]);
+}
+
+static int enter(void) {
+  if (cuptiSubscribe(&subscriber, (CUpti_CallbackFunc)on_callback, NULL)) return 0;
+  cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+  cuptiActivityRegisterCallbacks(on_requested, on_completed);
+  set(always, always_n, 1);
+  return 1;
+}
+
+static int has(char c) { return strchr(flush, c) != NULL; }
+
+static void *timer(void *unused) {
+  int on = 0;
+  while (!stopping) {
+    if (!once || switches < (unsigned long)once) {
+      on = !on;
+      if (leave) {
+        if (on) enter(), set(switched, switched_n, 1);
+        else cuptiUnsubscribe(subscriber), cuptiFinalize();
+      } else {
+        if (!on && has('b')) cuptiActivityFlushAll(0);
+        if (!on && has('f')) cuptiActivityFlushAll(1);
+        set(switched, switched_n, on);
+        if (!on && has('a')) cuptiActivityFlushAll(0);
+      }
+      switches++;
+    }
+    for (int ms = 0; ms < period_ms && !stopping; ms += 10) {
+      usleep(10000);
+      if ((on && has('p')) || (!on && has('o'))) cuptiActivityFlushAll(0);
+    }
+  }
+  stopped = 1;
+  return NULL;
+}
+
+static void report(void) {
+  stopping = 1;
+  for (int i = 0; i < 1000 && !stopped; i++) usleep(1000);
+  fprintf(stderr, "switch probe: switches=%lu kernels=%lu others=%lu\n", switches, kernels, others);
+}
+
+int InitializeInjection(void) {
+  static atomic_int begun;
+  if (atomic_exchange(&begun, 1)) return 1;
+  always_n = parse(getenv("ALWAYS"), always);
+  switched_n = parse(getenv("SWITCHED"), switched);
+  period_ms = getenv("PERIOD_MS") ? atoi(getenv("PERIOD_MS")) : 40;
+  flush = getenv("FLUSH") ? getenv("FLUSH") : "";
+  leave = getenv("LEAVE") != NULL;
+  once = getenv("ONCE") ? atol(getenv("ONCE")) : 0;
+  if (!leave && !enter()) return 1;
+  atexit(report);
+  pthread_t thread;
+  pthread_create(&thread, NULL, timer, NULL);
+  return 1;
+}

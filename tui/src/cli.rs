@@ -1,0 +1,252 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Watch which kernels use the GPU in a running job, without touching it.
+///
+/// A small library in the job copies what CUPTI says into shared memory and never waits; gputap reads it from there.
+#[derive(Debug, Parser)]
+#[command(name = "gputap", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  gputap demo                           a simulated job, no GPU needed
+  gputap top -- python3 train.py        start a job and watch it
+  gputap top -p 1234                    watch a job that has a tap
+  gputap record -o run1 -- ./a.out      start a job and write down what it does")]
+pub struct Cli {
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: ColorChoice,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch the kernels of a job, live
+    Top(Top),
+    /// Write what a job does into a folder
+    Record(Record),
+    /// List the processes that have a tap
+    Ps(Ps),
+    /// Tell a tap to start, stop, give way to another profiler, take over again, or flush
+    Ctl(Ctl),
+    /// Print the variables that put a tap into a job started by other means
+    Env(Env),
+    /// Show all of it on a simulated job, without a GPU
+    Demo(Demo),
+    /// Check what a tap needs on this machine
+    Doctor(Doctor),
+    /// Remove what taps of dead processes left in shared memory
+    Clean(Clean),
+    /// Print CUPTI's checksum of the cubin on standard input (the reader's own child)
+    #[command(name = "__cupti-crc", hide = true)]
+    CuptiCrc(CuptiCrc),
+    /// Be the simulated job of the demo
+    #[command(name = "__sim-job", hide = true)]
+    SimJob(SimJob),
+}
+
+#[derive(Args, Clone, Debug)]
+#[group(id = "whom", multiple = false)]
+pub struct Target {
+    /// The process that has a tap (with neither PID nor COMMAND: the only one there is, or choose)
+    #[arg(short, long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// The job to start, with its arguments; its exit code becomes gputap's
+    #[arg(last = true, value_name = "COMMAND", num_args = 1..)]
+    pub job: Vec<OsString>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Launch {
+    /// Put the tap in even if CUDA_INJECTION64_PATH names another tool's library
+    #[arg(long)]
+    pub replace_injection: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Not on a terminal, a table is printed every second (of a started job: one, at its end).")]
+pub struct Top {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub launch: Launch,
+    /// End after so many seconds
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub seconds: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "The job keeps its standard streams; gputap's own words go to standard error.")]
+pub struct Record {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub launch: Launch,
+    /// The folder to write, which must be new or empty
+    #[arg(short, long, value_name = "DIR", default_value_os_t = PathBuf::from("gputap-recording"))]
+    pub output: PathBuf,
+    /// Record for so long, from the first tap on; a started job goes on unrecorded
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+pub struct Ps {
+    /// One JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Returns when the tap has done it: exit code 0, or 1 with the reason.
+Before torch.profiler, Nsight or another CUPTI tool starts in the job: gputap ctl PID yield")]
+pub struct Ctl {
+    /// The tapped process
+    pub pid: u32,
+    /// What it is to do
+    pub action: Action,
+    /// How long to wait for the tap's answer
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub timeout: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Action {
+    /// Record even while nobody reads; ends stop
+    Start,
+    /// Record nothing, whoever reads, until start
+    Stop,
+    /// Leave CUPTI to another profiler
+    Yield,
+    /// Take CUPTI up again
+    Resume,
+    /// Hand over what CUPTI holds now
+    Flush,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "For a shell: eval \"$(gputap env)\"")]
+pub struct Env {
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Not on a terminal, a table is printed every second.")]
+pub struct Demo {
+    /// End after so many seconds
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub seconds: Option<f64>,
+    /// Draw nothing
+    #[arg(long)]
+    pub headless: bool,
+    /// Print one JSON object at the end: what was generated, and what arrived (implies --headless)
+    #[arg(long)]
+    pub json: bool,
+    /// Record as well, into this folder
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub load: Load,
+}
+
+/// How much the simulated job does.
+#[derive(Args, Clone, Debug)]
+pub struct Load {
+    /// Kernels a second of all threads together; 0 for as many as possible
+    #[arg(long, value_name = "N", default_value_t = 12_000)]
+    pub rate: u64,
+    /// Threads that launch kernels
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// Load and unload modules all the time
+    #[arg(long)]
+    pub churn: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code 1 when a problem was found.")]
+pub struct Doctor {
+    /// One JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Clean {}
+
+#[derive(Args, Debug)]
+pub struct CuptiCrc {
+    /// The libcupti to ask
+    pub library: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct SimJob {
+    /// Talk as a training run does
+    #[arg(long)]
+    pub talk: bool,
+    /// What to do, as field=value
+    pub words: Vec<String>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_job_keeps_its_own_arguments() {
+        let cli = parse("gputap record -o run -d 2.5 -- prog -o x --color never -- y").unwrap();
+        let Command::Record(record) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(record.target.job, ["prog", "-o", "x", "--color", "never", "--", "y"]);
+        assert_eq!(record.output, PathBuf::from("run"));
+        assert_eq!(record.duration, Some(2.5));
+    }
+
+    #[test]
+    fn a_pid_or_a_job() {
+        assert!(parse("gputap top").is_ok());
+        assert!(parse("gputap top -p 12").is_ok());
+        assert!(parse("gputap top -- prog").is_ok());
+        assert!(parse("gputap top -p 12 -- prog").is_err());
+        assert!(parse("gputap top prog").is_err(), "a forgotten -- is an error, not another target");
+    }
+
+    #[test]
+    fn numbers_have_ranges() {
+        for line in ["demo --seconds 0", "demo --seconds nan", "demo --threads 0", "ctl 1 explode", "top -p x"] {
+            assert!(parse(&format!("gputap {line}")).is_err(), "{line}");
+        }
+        assert!(parse("gputap ctl 1 yield --timeout 0.5").is_ok());
+    }
+}

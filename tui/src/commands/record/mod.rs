@@ -1,0 +1,120 @@
+//! `gputap record`: write what a job does into a folder, and stay out of its way.
+
+mod folder;
+mod recordings;
+
+use std::process::{ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::cli::Record;
+use crate::error::Result;
+use crate::job::{Waiter, code_of, words_for};
+use crate::launch::{self, Prepared};
+use crate::output::remark;
+use crate::signals::Signals;
+use crate::tap::{Attached, Choice, choose};
+use crate::view::Theme;
+pub use folder::Folder;
+use recordings::Recordings;
+
+/// Short, since a process of the job may live for little longer.
+const STEP: Duration = Duration::from_millis(10);
+/// For what a job left behind, and for checksums that are still computed.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+
+pub fn run(arguments: &Record, theme: Theme) -> Result<ExitCode> {
+    if !arguments.target.job.is_empty() {
+        return run_job(arguments);
+    }
+    let attached = match arguments.target.pid {
+        Some(pid) => Attached::to_pid(pid)?,
+        None => match choose(theme)? {
+            Choice::Found(found) => Attached::open(&found)?,
+            Choice::Nobody => return Ok(ExitCode::SUCCESS),
+        },
+    };
+    run_attached(attached, arguments)
+}
+
+fn run_attached(attached: Attached, arguments: &Record) -> Result<ExitCode> {
+    let signals = Signals::all()?;
+    let folder = Folder::prepare(&arguments.output)?;
+    let attached = attached.record_into(folder.path())?;
+    remark(&format!("recording pid {} into {}; ^C ends it", attached.pid(), folder.path().display()));
+    let until = until(arguments.duration);
+    let mut recordings = Recordings::of_one(folder, attached);
+    let signal = loop {
+        let more = recordings.step();
+        let signal = signals.ending();
+        if signal.is_some() || recordings.ended() || until.is_some_and(|until| Instant::now() >= until) {
+            break signal;
+        }
+        if !more {
+            std::thread::sleep(STEP);
+        }
+    };
+    recordings.settle(DRAIN_WITHIN, false);
+    let complete = recordings.finish();
+    Ok(match signal {
+        Some(signal) if signal != signal_hook::consts::SIGINT => ExitCode::from(128 + signal as u8),
+        _ if complete => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// The job has our streams for itself, and its exit code is ours whatever becomes of the recording.
+fn run_job(arguments: &Record) -> Result<ExitCode> {
+    let Prepared { job, mut family } = launch::prepare(&arguments.target.job, arguments.launch.replace_injection)?;
+    let folder = Folder::prepare(&arguments.output)?;
+    let signals = Signals::all()?;
+    let child = match job.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            folder.remove_if_empty();
+            return Err(error);
+        }
+    };
+    family.started(child.id());
+    let waiter = Waiter::new(child);
+    let mut recordings = Recordings::of_job(folder, family);
+    let status = follow(&waiter, &signals, &mut recordings, arguments.duration)?;
+    recordings.job_ended();
+    recordings.settle(DRAIN_WITHIN, true);
+    recordings.finish();
+    if !status.success() {
+        remark(&format!("the job ended: {}", words_for(status)));
+    }
+    Ok(ExitCode::from(code_of(status)))
+}
+
+fn follow(
+    waiter: &Waiter,
+    signals: &Signals,
+    recordings: &mut Recordings,
+    mut duration: Option<f64>,
+) -> Result<ExitStatus> {
+    let mut end = None;
+    loop {
+        let more = recordings.step();
+        // The time runs from the first tap on: a job may take long until it uses the GPU.
+        if recordings.has_begun() {
+            end = end.or_else(|| until(duration.take()));
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            end = None;
+            recordings.settle(Duration::from_secs(1), false);
+            recordings.finish();
+            recordings.stop();
+        }
+        if let Some(signal) = signals.take() {
+            waiter.pass_on(signal);
+        }
+        if let Some(status) = waiter.within(if more { Duration::ZERO } else { STEP })? {
+            return Ok(status);
+        }
+    }
+}
+
+fn until(seconds: Option<f64>) -> Option<Instant> {
+    seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds))
+}

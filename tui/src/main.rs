@@ -1,0 +1,37 @@
+//! gputap: watch, record and control the tap in a process that uses an NVIDIA GPU.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod injection;
+mod job;
+mod launch;
+mod output;
+mod signals;
+mod tap;
+mod terminal;
+mod text;
+mod view;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // Before anything else: this child of the reader exists to load foreign code, and needs nothing more.
+    if let Some(library) = gputap_reader::crc::child_request(std::env::args_os()) {
+        return gputap_reader::crc::cupti_crc_child_main(&library);
+    }
+    match commands::run(cli::Cli::parse()) {
+        Ok(code) => code,
+        Err(error::Error::NobodyReads) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = error.exit_code();
+            output::remark(&anyhow::Error::new(error).to_string());
+            ExitCode::from(code)
+        }
+    }
+}

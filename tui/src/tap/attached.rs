@@ -1,0 +1,125 @@
+//! An attached tap, recorded on the side or not.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gputap_reader::clock::Now;
+use gputap_reader::model::snapshot::Snapshot;
+use gputap_reader::recording::{Recorder, Written};
+use gputap_reader::session::{NoSink, Options, Progress, Session, SessionError};
+use gputap_ringbuf::attach::AttachError;
+use gputap_ringbuf::discover::Found;
+
+use super::Source;
+use crate::error::Result;
+
+/// A step takes at most about so long, however much there is: keys and signals wait for it.
+const STEP_MAX: Duration = Duration::from_millis(30);
+/// A process that has just begun with CUDA has its tap within this.
+const MADE_WITHIN: Duration = Duration::from_secs(1);
+
+pub struct Attached {
+    session: Session,
+    recorder: Option<Recorder>,
+    progress: Progress,
+}
+
+impl Attached {
+    /// To a living process, whose tap may be in the making.
+    pub fn to_pid(pid: u32) -> Result<Attached> {
+        let deadline = Instant::now() + MADE_WITHIN;
+        loop {
+            match Session::attach(pid, Options::all(), Now::read()) {
+                Err(SessionError::Attach(AttachError::Header { .. } | AttachError::Gone { .. }))
+                    if Instant::now() < deadline =>
+                {
+                    thread::sleep(STEP_MAX);
+                }
+                attached => return Ok(Attached::new(attached?)),
+            }
+        }
+    }
+
+    /// Dead taps too, as long as their segment is there.
+    pub fn open(found: &Found) -> Result<Attached> {
+        Attached::open_with(found, Options::all())
+    }
+
+    pub fn open_with(found: &Found, options: Options) -> Result<Attached> {
+        Ok(Attached::new(Session::open(found, options, Now::read())?))
+    }
+
+    fn new(session: Session) -> Attached {
+        Attached { session, recorder: None, progress: Progress::default() }
+    }
+
+    /// From here on all that is read is written into `folder` too.
+    pub fn record_into(mut self, folder: &Path) -> Result<Attached> {
+        self.recorder = Some(Recorder::create(folder, &self.session, Now::read())?);
+        Ok(self)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.session.pid()
+    }
+}
+
+impl Source for Attached {
+    /// An error is the recording's, which ends with it; what was read is counted all the same, and a later step goes on
+    /// without recording.
+    fn step(&mut self) -> Result<bool> {
+        let until = Instant::now() + STEP_MAX;
+        loop {
+            let now = Now::read();
+            let stepped = match &mut self.recorder {
+                Some(recorder) => self.session.step(now, recorder),
+                None => self.session.step(now, &mut NoSink),
+            };
+            let session = &mut self.session;
+            let kept = stepped.and_then(|progress| {
+                self.progress = progress;
+                match &mut self.recorder {
+                    Some(recorder) => recorder.keep(now, || session.snapshot(now)),
+                    None => Ok(()),
+                }
+            });
+            if let Err(error) = kept {
+                self.recorder = None;
+                return Err(error.into());
+            }
+            if !self.progress.more || Instant::now() >= until {
+                return Ok(self.progress.more);
+            }
+        }
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        self.session.snapshot(Now::read())
+    }
+
+    fn ended(&self) -> bool {
+        self.session.has_ended()
+    }
+
+    fn pending_checksums(&self) -> usize {
+        self.progress.pending_checksums
+    }
+
+    fn finish(&mut self) -> Result<Option<Written>> {
+        let now = Now::read();
+        let Some(recorder) = self.recorder.take() else { return Ok(None) };
+        Ok(Some(recorder.finish(&self.session.snapshot(now), now)?))
+    }
+
+    fn discard(&mut self) {
+        let found = self.session.found();
+        // Named objects of our own host only; anything else goes with its process.
+        if self.session.has_ended() && found.segment.starts_with("/dev/shm") {
+            for path in [&found.control, &found.segment] {
+                // Swept by somebody else, or not ours to remove: `gputap clean` will tell.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The terminal: what it can do, and that it is given back as it was found, on every way out.
+
+use std::io::{self, IsTerminal, stdin, stdout};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::{cursor, execute, style};
+
+use crate::cli::ColorChoice;
+use crate::error::{Error, Result};
+use crate::view::Theme;
+
+/// Whether a live view can be drawn here; if not, plain lines are printed.
+pub fn is_interactive() -> bool {
+    stdin().is_terminal() && stdout().is_terminal() && !is_dumb()
+}
+
+pub fn theme(choice: ColorChoice) -> Theme {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colored = match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => !unwanted && !is_dumb(),
+    };
+    style::force_color_output(colored);
+    Theme { colored }
+}
+
+fn is_dumb() -> bool {
+    std::env::var("TERM").map_or(true, |term| matches!(term.as_str(), "" | "dumb" | "unknown"))
+}
+
+/// Raw mode and the alternate screen, until dropped; a panic restores them too, before its message is printed.
+pub struct Screen {
+    pub terminal: DefaultTerminal,
+}
+
+impl Screen {
+    pub fn take() -> Result<Screen> {
+        let terminal = ratatui::try_init().map_err(Error::Terminal)?;
+        Ok(Screen { terminal })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+        // Nobody is left to tell.
+        let _: io::Result<()> = execute!(stdout(), cursor::Show);
+    }
+}

@@ -1,0 +1,65 @@
+//! The picture: a pure function of the view's state, the time and the size.
+
+mod copies;
+mod foot;
+mod grid;
+mod head;
+mod kernels;
+mod log;
+mod modules;
+mod overlay;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::layout::Areas;
+use super::state::{Overlay, Tab, View};
+use super::theme::Theme;
+
+pub fn draw(frame: &mut Frame, view: &View, theme: Theme, now: Instant) {
+    let areas = Areas::of(frame.area());
+    head::draw(frame, areas.head, view, theme);
+    head::draw_tabs(frame, areas.tabs, view, theme);
+    let table = with_margin(areas.body);
+    match view.tab {
+        Tab::Kernels => kernels::draw(frame, table, view, theme),
+        Tab::Copies => copies::draw(frame, table, view, theme),
+        Tab::Modules => modules::draw(frame, table, view, theme),
+        Tab::Log => log::draw(frame, areas.body, view, theme),
+    }
+    foot::draw(frame, areas.foot, view, theme, now);
+    match view.overlay {
+        Overlay::None => {}
+        Overlay::Help => overlay::help(frame, theme),
+        Overlay::Detail => overlay::detail(frame, view, theme),
+        Overlay::Leave => overlay::leave(frame, theme),
+    }
+}
+
+/// Tables stand below the words of the head where there is room for it.
+fn with_margin(area: Rect) -> Rect {
+    if area.width < 60 { area } else { Rect { x: area.x + 1, width: area.width - 2, ..area } }
+}
+
+/// Line `index` of `area`, if it has that many.
+fn line_at(frame: &mut Frame, area: Rect, index: u16, line: &Line) {
+    if index < area.height && area.width > 0 {
+        frame.buffer_mut().set_line(area.x, area.y + index, line, area.width);
+    }
+}
+
+/// A few words in the middle of an empty table.
+fn empty(frame: &mut Frame, area: Rect, theme: Theme, words: &[String]) {
+    let top = area.height.saturating_sub(words.len() as u16) / 2;
+    for (index, words) in words.iter().enumerate() {
+        let line = Line::styled(crate::text::clip(words, area.width.into()), theme.faint());
+        let left = usize::from(area.width).saturating_sub(line.width()) as u16 / 2;
+        let row = Rect { x: area.x + left, width: area.width - left, ..area };
+        line_at(frame, row, top + index as u16, &line);
+    }
+}

@@ -1,0 +1,12 @@
+//! The live view: snapshots in, a picture and the wishes of the one who looks at it out.
+
+mod draw;
+mod input;
+mod layout;
+mod order;
+mod run;
+mod state;
+mod theme;
+
+pub use run::{Leaving, Options, run};
+pub use theme::Theme;

@@ -1,0 +1,173 @@
+//! Showing a source: as the live view on a terminal, as plain tables elsewhere.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::terminal::size;
+
+use crate::error::Result;
+use crate::job::{Console, Waiter, code_of};
+use crate::output::print;
+use crate::signals::Signals;
+use crate::tap::Source;
+use crate::terminal::Screen;
+use crate::text::table;
+use crate::view::{self, Leaving, Options, Theme};
+
+const STEP: Duration = Duration::from_millis(10);
+const TABLE_EVERY: Duration = Duration::from_secs(1);
+const TABLE_ROWS: usize = 20;
+/// Of the job's output, once the view is gone.
+const LAST_LINES: usize = 20;
+/// What a job printed last may still be on its way.
+const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// The size that a job's terminal begins with; the view corrects it when it draws.
+pub fn console_size() -> (u16, u16) {
+    let (columns, rows) = size().unwrap_or((80, 24));
+    (rows, columns)
+}
+
+/// A tap of a process that was started elsewhere, on a terminal.
+pub fn on_screen(source: &mut dyn Source, theme: Theme, until: Option<Instant>) -> Result<ExitCode> {
+    let signals = Signals::of_a_view()?;
+    let options = Options { theme, until, stay: true, for_show: false };
+    let mut screen = Screen::take()?;
+    let leaving = view::run(&mut screen.terminal, source, None, &signals, &options)?;
+    drop(screen);
+    Ok(exit_code_after(leaving))
+}
+
+/// A job that was started here, on a terminal.
+pub fn job_on_screen(
+    source: &mut dyn Source,
+    console: &Console,
+    theme: Theme,
+    until: Option<Instant>,
+) -> Result<ExitCode> {
+    let signals = Signals::all()?;
+    let options = Options { theme, until, stay: true, for_show: false };
+    let mut screen = Screen::take()?;
+    let leaving = view::run(&mut screen.terminal, source, Some(console), &signals, &options);
+    drop(screen);
+    let leaving = leaving?;
+    print_last_lines(console)?;
+    match (leaving, console.try_wait()?) {
+        (Leaving::Signal(_), None) => console.terminate(),
+        (_, Some(status)) => return Ok(ExitCode::from(code_of(status))),
+        (_, None) => return in_front(console, &signals),
+    }
+    Ok(exit_code_after(leaving))
+}
+
+/// A job that was started to be looked at and for nothing else: leaving is leaving.
+pub fn demo_on_screen(
+    source: &mut dyn Source,
+    console: &Console,
+    theme: Theme,
+    until: Option<Instant>,
+) -> Result<ExitCode> {
+    let signals = Signals::of_a_view()?;
+    let options = Options { theme, until, stay: true, for_show: true };
+    let mut screen = Screen::take()?;
+    let leaving = view::run(&mut screen.terminal, source, Some(console), &signals, &options)?;
+    drop(screen);
+    Ok(exit_code_after(leaving))
+}
+
+/// Tables, one a second; to be used where no live view can be.
+pub fn as_tables(source: &mut dyn Source, until: Option<Instant>) -> Result<ExitCode> {
+    let signals = Signals::all()?;
+    let mut table_at = Instant::now() + TABLE_EVERY;
+    loop {
+        let more = source.step()?;
+        let now = Instant::now();
+        let over = source.ended() || until.is_some_and(|until| now >= until);
+        let signal = signals.ending();
+        if over || signal.is_some() || now >= table_at {
+            print(&(table::of_snapshot(&source.snapshot(), TABLE_ROWS) + "\n"))?;
+            table_at += TABLE_EVERY;
+        }
+        if let Some(signal) = signal {
+            return Ok(exit_code_after(Leaving::Signal(signal)));
+        }
+        if over {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !more {
+            thread::sleep(STEP);
+        }
+    }
+}
+
+/// A job on our own streams, and one table once it has ended (or at `until`).
+pub fn job_as_table(source: &mut dyn Source, waiter: &Waiter, mut until: Option<Instant>) -> Result<ExitCode> {
+    let signals = Signals::all()?;
+    let status = loop {
+        let more = source.step()?;
+        if until.is_some_and(|until| Instant::now() >= until) {
+            until = None;
+            print(&table::of_snapshot(&source.snapshot(), TABLE_ROWS))?;
+        }
+        if let Some(signal) = signals.take() {
+            waiter.pass_on(signal);
+        }
+        if let Some(status) = waiter.within(if more { Duration::ZERO } else { STEP })? {
+            break status;
+        }
+    };
+    drain(source, Duration::from_secs(5))?;
+    print(&table::of_snapshot(&source.snapshot(), TABLE_ROWS))?;
+    Ok(ExitCode::from(code_of(status)))
+}
+
+/// Reads what a job that has ended left, for a bounded time.
+pub fn drain(source: &mut dyn Source, within: Duration) -> Result<()> {
+    let deadline = Instant::now() + within;
+    loop {
+        let more = source.step()?;
+        if (source.ended() && source.pending_checksums() == 0) || Instant::now() >= deadline {
+            return Ok(());
+        }
+        if !more {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Without the view: the job's output is passed on, and what is asked of us is asked of it.
+fn in_front(console: &Console, signals: &Signals) -> Result<ExitCode> {
+    console.pass_on();
+    let status = loop {
+        match signals.take() {
+            Some(signal_hook::consts::SIGINT) => {
+                // If it cannot be written to, the job is about to be waited for.
+                let _ = console.interrupt();
+            }
+            Some(_) => console.terminate(),
+            None => {}
+        }
+        if let Some(status) = console.try_wait()? {
+            break status;
+        }
+        thread::sleep(STEP);
+    };
+    let deadline = Instant::now() + OUTPUT_WITHIN;
+    while !console.at_end() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(ExitCode::from(code_of(status)))
+}
+
+fn print_last_lines(console: &Console) -> Result<()> {
+    let lines = console.last_lines(LAST_LINES);
+    if lines.is_empty() { Ok(()) } else { print(&(lines.join("\n") + "\n")) }
+}
+
+fn exit_code_after(leaving: Leaving) -> ExitCode {
+    match leaving {
+        Leaving::Signal(signal) => ExitCode::from(128_u8.saturating_add(signal.try_into().unwrap_or(0))),
+        Leaving::Quit | Leaving::Foreground => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,136 @@
+//! Jobs that are started from here keep what is theirs: streams, exit code, and the place for another tool's library.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::{eventually, gputap, installed, job, json, run, stderr, stdout};
+
+fn new_folder(base: &tempfile::TempDir) -> String {
+    base.path().join("run").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn record_keeps_the_exit_code_and_the_streams() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let script = "read line; echo \"out $line\"; echo err >&2; exit 7";
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--", "sh", "-c", script]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"in\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(stdout(&output), "out in\n", "nothing of ours");
+    assert!(stderr(&output).starts_with("err\n"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing was recorded"), "{}", stderr(&output));
+    assert!(!base.path().join("run").exists(), "no empty folder stays");
+}
+
+#[test]
+fn a_killed_job_and_one_that_cannot_start_have_the_codes_of_a_shell() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    assert_eq!(run(&["record", "-o", &folder, "--", "sh", "-c", "kill -9 $$"]).status.code(), Some(137));
+    let missing = run(&["record", "-o", &folder, "--", "no-such-program"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(stderr(&missing).contains("no-such-program cannot be started"), "{}", stderr(&missing));
+}
+
+#[test]
+fn record_writes_what_a_job_did() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let line = job(&["steps=3", "threads=2"]);
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--"]).args(&line).env("GPUTAP_CUPTI", installed().fake_cupti);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report = json(&output);
+    let words = stderr(&output);
+    assert!(words.contains("lost 0") && words.contains("recorded"), "{words}");
+    let kernels = std::fs::read_to_string(base.path().join("run/kernels.csv")).unwrap();
+    let rows = kernels.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count() as u64;
+    assert_eq!(rows, report["kernels"].as_u64().unwrap());
+    assert!(stderr(&run(&["record", "-o", &folder, "--", "true"])).contains("not empty"));
+}
+
+#[test]
+fn a_recording_may_be_shorter_than_its_job() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let line = job(&["seconds=2", "threads=1", "kernels_per_second=20000"]);
+    let mut command = gputap();
+    command.args(["record", "-d", "0.5", "-o", &folder, "--"]).args(&line);
+    let output = command.env("GPUTAP_CUPTI", installed().fake_cupti).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let kernels = std::fs::read_to_string(base.path().join("run/kernels.csv")).unwrap();
+    let rows = kernels.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count() as u64;
+    let all = json(&output)["kernels"].as_u64().unwrap();
+    assert!(0 < rows && rows < all, "{rows} of {all}");
+}
+
+#[test]
+fn a_signal_to_us_is_the_jobs_and_the_recording_is_complete() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let line = job(&["seconds=600", "threads=1", "kernels_per_second=2000"]);
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--"]).args(&line).env("GPUTAP_CUPTI", installed().fake_cupti);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("a recording", || base.path().join("run/index.json").exists());
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 15), "{output:?}");
+    assert!(stderr(&output).contains("recorded "), "{output:?}");
+}
+
+#[test]
+fn taps_below_a_shell_are_found() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let line = job(&["seconds=0.5", "threads=1", "kernels_per_second=20000"]).join("' '");
+    let script = format!("'{line}' >/dev/null; '{line}' >/dev/null; exit 5");
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--", "sh", "-c", &script]).env("GPUTAP_CUPTI", installed().fake_cupti);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert_eq!(stderr(&output).matches("lost 0").count(), 2, "{output:?}");
+    let entries = std::fs::read_dir(base.path().join("run")).unwrap();
+    let further = entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("pid-"));
+    assert_eq!(further.count(), 1, "the first in the folder itself, the second below it");
+}
+
+#[test]
+fn the_library_of_another_tool_is_left_in_its_place() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let script = "echo \"$CUDA_INJECTION64_PATH\"; exit 3";
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--", "sh", "-c", script]);
+    let output = command.env("CUDA_INJECTION64_PATH", "/opt/other/libother.so").output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(stdout(&output), "/opt/other/libother.so\n");
+    let words = stderr(&output);
+    assert!(words.contains("/opt/other/libother.so") && words.contains("--replace-injection"), "{words}");
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--replace-injection", "--", "sh", "-c", script]);
+    let output = command.env("CUDA_INJECTION64_PATH", "/opt/other/libother.so").output().unwrap();
+    assert!(stdout(&output).ends_with("libgputap_shim.so\n"), "{output:?}");
+}
+
+#[test]
+fn record_streams_while_the_job_runs() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let mut command = gputap();
+    command.args(["record", "-o", &folder, "--", "sh", "-c", "echo first; read line; echo $line"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "first", "before the job ends");
+    child.stdin.take().unwrap().write_all(b"second\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "second");
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,102 @@
+//! Commands about processes that run already.
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use support::{TappedJob, eventually, gputap, json, run, stderr, stdout};
+
+#[test]
+fn a_process_without_a_tap_is_told_how_to_get_one() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let pid = child.id().to_string();
+    for arguments in [&["top", "-p", &pid][..], &["record", "-p", &pid], &["ctl", &pid, "yield"]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let words = stderr(&output);
+        assert!(words.contains(&pid) && words.contains("gputap env"), "{words}");
+    }
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let words = stderr(&run(&["top", "-p", "4194304"]));
+    assert!(words.contains("no process 4194304"), "{words}");
+}
+
+#[test]
+fn top_attaches_and_prints_tables_off_a_terminal() {
+    let job = TappedJob::start();
+    let output = run(&["top", "-p", &job.pid(), "--seconds", "1.2"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = stdout(&output);
+    assert!(text.contains(&format!("pid {}", job.pid())) && text.contains("lost 0"), "{text}");
+    assert!(text.contains("ampere_"), "{text}");
+}
+
+#[test]
+fn record_attaches_for_a_while() {
+    let job = TappedJob::start();
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("run");
+    let output = run(&["record", "-p", &job.pid(), "-d", "1", "-o", folder.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(stdout(&output).is_empty());
+    assert!(folder.join("cubins").is_dir());
+}
+
+#[test]
+fn ctl_returns_when_it_is_done() {
+    let job = TappedJob::start();
+    for (action, state) in [("yield", "yielded"), ("resume", "idle"), ("start", "black box"), ("flush", "black box")] {
+        let output = run(&["ctl", &job.pid(), action, "--timeout", "30"]);
+        assert!(output.status.success(), "{action}: {output:?}");
+        assert_eq!(job.tap().unwrap()["state"], state, "after {action}");
+    }
+    let refused = run(&["ctl", &job.pid(), "resume", "--timeout", "30"]);
+    if !refused.status.success() {
+        assert!(stderr(&refused).contains("resume refused"), "{refused:?}");
+    }
+}
+
+#[test]
+fn ps_and_env_speak_to_people_and_to_scripts() {
+    let job = TappedJob::start();
+    let text = stdout(&run(&["ps"]));
+    let line = text.lines().find(|line| line.starts_with(&job.pid())).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("idle") && line.contains("__sim-job"), "{line}");
+    let shell = "eval \"$1\" && printf %s \"$CUDA_INJECTION64_PATH\"";
+    let lines = stdout(&run(&["env"]));
+    let output = Command::new("sh").args(["-c", shell, "sh", &lines]).output().unwrap();
+    let variables = json(&run(&["env", "--json"]));
+    assert_eq!(stdout(&output), variables["CUDA_INJECTION64_PATH"].as_str().unwrap());
+}
+
+#[test]
+fn several_taps_off_a_terminal_are_listed() {
+    let jobs = [TappedJob::start(), TappedJob::start()];
+    let output = run(&["top"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let words = stderr(&output);
+    assert!(jobs.iter().all(|job| words.contains(&job.pid())) && words.contains("-p PID"), "{words}");
+}
+
+#[test]
+fn a_pipe_that_is_closed_is_no_failure() {
+    let mut child =
+        gputap().args(["demo", "--seconds", "30"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut status = None;
+    eventually("it ends by itself", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn doctor_says_what_to_do() {
+    let output = run(&["doctor"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.success(), text.contains("no problem found"), "{text}");
+    assert!(text.contains("libgputap_shim.so"), "{text}");
+    assert!(json(&run(&["doctor", "--json"]))["advice"].is_array());
+}
