@@ -32,6 +32,9 @@ extern "C" fn at_exit() {
         return;
     }
     let mut phase = lock();
+    if *phase == Phase::Ended {
+        return; // There is no timer, or it has failed.
+    }
     *phase = Phase::Ending;
     CHANGED.notify_all();
     let _ = CHANGED.wait_timeout_while(phase, PATIENCE, |p| *p != Phase::Ended);
@@ -43,7 +46,7 @@ pub fn rest(rest: Duration) -> bool {
     waited.is_ok_and(|(phase, _)| *phase != Phase::Running)
 }
 
-/// The timer has done its last work.
+/// The timer has done its last work, or there is none.
 pub fn ended() {
     *lock() = Phase::Ended;
     CHANGED.notify_all();

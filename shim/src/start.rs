@@ -66,6 +66,7 @@ fn start_with(cupti: Cupti, settings: &Settings) {
         Ok((tapped, timer)) => {
             tapped.tap.publish();
             if !exit::arrange() || !timer::spawn(timer) {
+                exit::ended();
                 tapped.tap.status().set_state(State::Off, Reason::NoThread, "");
             }
         }

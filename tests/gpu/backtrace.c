@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static void on_crash(int signal) {
   void *frames[64];
-  char head[80];
-  int n = snprintf(head, sizeof head, "crash: signal %d in thread %ld of %d\n", signal, syscall(SYS_gettid), getpid());
+  char head[120];
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  int n = snprintf(head, sizeof head, "crash: signal %d in thread %ld of %d at %ld ms\n", signal, syscall(SYS_gettid),
+                   getpid(), t.tv_sec * 1000 + t.tv_nsec / 1000000);
   if (write(2, head, n) < 0) _exit(3);
   backtrace_symbols_fd(frames, backtrace(frames, 64), 2);
   _exit(128 + signal);

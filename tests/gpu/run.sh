@@ -173,15 +173,31 @@ phase_switching() {
   gcc -O2 -fPIC -shared -I"$cuda/include" "$here/switch_probe.c" -o "$work/switch_probe.so" -L"$cupti_dir" -lcupti -lpthread
   local gpt="python3 $kit/torch_gpt.py --seconds ${SECONDS_EACH:-4}" runs=${RUNS:-8}
   export CUDA_INJECTION64_PATH=$work/switch_probe.so PERIOD_MS=${PERIOD_MS:-40}
-  SWITCHED=10,1,2 FLUSH=poa exits sw-all-flush "$runs" 0 $gpt
-  SWITCHED=10,1,2 FLUSH= exits sw-all-noflush "$runs" 0 $gpt
-  SWITCHED=10,1,2 FLUSH=p exits sw-all-flush-while-on "$runs" 0 $gpt
-  SWITCHED=10 ALWAYS=1,2 FLUSH=poa exits sw-kernel-only "$runs" 0 $gpt
-  SWITCHED=1,2 ALWAYS=10 FLUSH=poa exits sw-copies-only "$runs" 0 $gpt
-  SWITCHED=10 FLUSH=poa exits sw-kernel-alone "$runs" 0 $gpt
-  SWITCHED=10,1,2 ALWAYS=17 FLUSH=poa exits sw-all-overhead-stays "$runs" 0 $gpt
-  SWITCHED=10,1,2 FLUSH=pof exits sw-all-forced-before "$runs" 0 $gpt
-  LEAVE=1 SWITCHED=10,1,2 FLUSH=p PERIOD_MS=200 exits sw-leave "$runs" 0 $gpt
+  case ${WAYS:-all} in
+    all)
+      SWITCHED=10,1,2 FLUSH=poa exits sw-all-flush "$runs" 0 $gpt
+      SWITCHED=10,1,2 FLUSH= exits sw-all-noflush "$runs" 0 $gpt
+      SWITCHED=10,1,2 FLUSH=p exits sw-all-flush-while-on "$runs" 0 $gpt
+      SWITCHED=10 ALWAYS=1,2 FLUSH=poa exits sw-kernel-only "$runs" 0 $gpt
+      SWITCHED=1,2 ALWAYS=10 FLUSH=poa exits sw-copies-only "$runs" 0 $gpt
+      SWITCHED=10 FLUSH=poa exits sw-kernel-alone "$runs" 0 $gpt
+      SWITCHED=10,1,2 ALWAYS=17 FLUSH=poa exits sw-all-overhead-stays "$runs" 0 $gpt
+      SWITCHED=10,1,2 FLUSH=pof exits sw-all-forced-before "$runs" 0 $gpt
+      LEAVE=1 SWITCHED=10,1,2 FLUSH=p PERIOD_MS=200 exits sw-leave "$runs" 0 $gpt
+      ;;
+    few)
+      SWITCHED=1 ALWAYS=10,2 FLUSH=po exits sw-memcpy "$runs" 0 $gpt
+      SWITCHED=1 ALWAYS=10,2 FLUSH=po exits sw-memcpy-2 "$runs" 0 $gpt
+      SWITCHED=10 ALWAYS=1,2 FLUSH=po exits sw-kernel "$runs" 0 $gpt
+      SWITCHED=10 ALWAYS=1,2 FLUSH=po exits sw-kernel-2 "$runs" 0 $gpt
+      SWITCHED=10 ALWAYS=1,2 FLUSH=po exits sw-kernel-3 "$runs" 0 $gpt
+      SWITCHED=1,2 ALWAYS=10 FLUSH=po ONCE=1 DELAY_MS=2500 exits sw-late-once "$runs" 0 $gpt
+      for round in 1 2 3; do
+        SWITCHED=1,2 PERIOD_MS=250 TOGGLE_LOG=$work/copies-on-$round.toggles "$work/launch_batches" 8 1 >"$work/copies-on-$round.samples" 2>/dev/null
+        echo "launches with copies and sets on: $(python3 "$kit/paired.py" "$work/copies-on-$round.toggles" "$work/copies-on-$round.samples")"
+      done
+      ;;
+  esac
   unset CUDA_INJECTION64_PATH
   for log in "$work"/exits-sw-*; do
     echo "$(basename "$log"): $(grep -h '^switch probe' "$log"/*.err | head -n 1)"

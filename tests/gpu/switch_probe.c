@@ -7,6 +7,8 @@
 //            f forced before switching off
 //   LEAVE=1  instead of switching kinds: unsubscribe and finalize, then subscribe and enable again
 //   ONCE=n   stop switching after n switches (default: never)
+//   DELAY_MS before the first switch (default 0: before the first context)
+//   TOGGLE_LOG  a file for "<monotonic ns> <on 0|1>" lines, as paired.py reads them
 //
 // Build: gcc -O2 -fPIC -shared -I$CUDA_HOME/include switch_probe.c -o switch_probe.so -L$CUPTI_DIR -lcupti -lpthread
 #define _GNU_SOURCE
@@ -16,15 +18,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BUFFER_BYTES = 128 << 10 };
-static int always[8], switched[8], always_n, switched_n, period_ms, leave;
+static int always[8], switched[8], always_n, switched_n, period_ms, delay_ms, leave;
+static FILE *toggle_log;
 static long once;
 static const char *flush;
 static CUpti_SubscriberHandle subscriber;
 static atomic_ulong kernels, others, switches;
 static atomic_int stopping, stopped;
+
+static unsigned long now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000000000ul + t.tv_nsec;
+}
 
 static int parse(const char *text, int *to) {
   int n = 0;
@@ -64,6 +74,7 @@ static int has(char c) { return strchr(flush, c) != NULL; }
 
 static void *timer(void *unused) {
   int on = 0;
+  for (int ms = 0; ms < delay_ms && !stopping; ms += 10) usleep(10000);
   while (!stopping) {
     if (!once || switches < (unsigned long)once) {
       on = !on;
@@ -77,6 +88,7 @@ static void *timer(void *unused) {
         if (!on && has('a')) cuptiActivityFlushAll(0);
       }
       switches++;
+      if (toggle_log) fprintf(toggle_log, "%lu %d\n", now_ns(), on), fflush(toggle_log);
     }
     for (int ms = 0; ms < period_ms && !stopping; ms += 10) {
       usleep(10000);
@@ -100,6 +112,9 @@ int InitializeInjection(void) {
   switched_n = parse(getenv("SWITCHED"), switched);
   period_ms = getenv("PERIOD_MS") ? atoi(getenv("PERIOD_MS")) : 40;
   flush = getenv("FLUSH") ? getenv("FLUSH") : "";
+  delay_ms = getenv("DELAY_MS") ? atoi(getenv("DELAY_MS")) : 0;
+  if (getenv("TOGGLE_LOG")) toggle_log = fopen(getenv("TOGGLE_LOG"), "w");
+  fprintf(stderr, "switch probe begins at %lu ms\n", now_ns() / 1000000);
   leave = getenv("LEAVE") != NULL;
   once = getenv("ONCE") ? atol(getenv("ONCE")) : 0;
   if (!leave && !enter()) return 1;

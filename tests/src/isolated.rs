@@ -23,13 +23,25 @@ pub fn isolated(name: &str, env: &[(&str, &str)], body: impl FnOnce()) {
 
 /// As [`isolated`], but gives the child's end back instead of judging it. None in the child itself.
 pub fn in_child(name: &str, env: &[(&str, &str)], body: impl FnOnce()) -> Option<Finished> {
-    if std::env::var(MARK).is_ok_and(|mark| mark == name) {
+    if is_child(name) {
         body();
         return None;
     }
+    let mut command = child_command(name);
+    command.envs(env.iter().copied());
+    Some(run_under_watchdog(&mut command, LIMIT).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// The command that runs the test `name`, and nothing else, in a child process in which [`is_child`] holds. For children
+/// that are talked to; the first line of stdout that is theirs begins after whatever the test runner has printed.
+pub fn child_command(name: &str) -> Command {
     let exe = std::env::current_exe().unwrap_or_else(|error| panic!("this program's own path: {error}"));
     let mut command = Command::new(exe);
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env(MARK, name);
-    command.envs(env.iter().copied());
-    Some(run_under_watchdog(&mut command, LIMIT).unwrap_or_else(|error| panic!("{name}: {error}")))
+    command
+}
+
+/// Whether this process was started by [`child_command`] for the test `name`.
+pub fn is_child(name: &str) -> bool {
+    std::env::var(MARK).is_ok_and(|mark| mark == name)
 }

@@ -12,7 +12,7 @@ mod tapped;
 mod watchdog;
 
 pub use artifact::{ArtifactError, artifact};
-pub use isolated::{in_child, isolated};
+pub use isolated::{child_command, in_child, is_child, isolated};
 pub use stacks::dump as dump_stacks;
 pub use tapped::{Outcome, TapCounts, TappedJob, job_main};
 pub use watchdog::{Finished, WatchdogError, Watched, run_under_watchdog};

@@ -28,6 +28,21 @@ pub struct TapCounts {
     pub records_dropped: u64,
 }
 
+impl TapCounts {
+    /// Reads the line that [`job_main`] writes after the job's report.
+    pub fn from_line(line: &str) -> Option<Self> {
+        let mut numbers = line.strip_prefix(COUNTERS_WORD)?.split(' ').map(|n| n.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        Some(Self {
+            module_callbacks: next(),
+            flushes: next(),
+            records_written: next(),
+            records_delivered: next(),
+            records_dropped: next(),
+        })
+    }
+}
+
 /// How a job ended.
 #[derive(Debug)]
 pub enum Outcome {
@@ -127,8 +142,8 @@ impl<'a> Watch<'a> {
                 self.moved.fill(Instant::now());
             }
             ChildLine::Other(line) => {
-                if let Some(counts) = line.strip_prefix(COUNTERS_WORD) {
-                    self.tap = parse_counts(counts);
+                if let Some(counts) = TapCounts::from_line(&line) {
+                    self.tap = counts;
                 }
             }
         }
@@ -162,18 +177,6 @@ pub fn job_main(words: impl IntoIterator<Item = String>) -> ExitCode {
         let _ = std::io::stdout().lock().write_all(line.as_bytes());
     }
     code
-}
-
-fn parse_counts(text: &str) -> TapCounts {
-    let mut numbers = text.split(' ').map(|n| n.parse().unwrap_or(0));
-    let mut next = || numbers.next().unwrap_or(0);
-    TapCounts {
-        module_callbacks: next(),
-        flushes: next(),
-        records_written: next(),
-        records_delivered: next(),
-        records_dropped: next(),
-    }
 }
 
 /// The counters of the fake CUPTI that the tap loaded into this process, if it did.

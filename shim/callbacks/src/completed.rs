@@ -27,13 +27,13 @@ pub unsafe fn completed(tapped: &Tapped, context: CuContext, stream_id: u32, buf
         // SAFETY: the caller's promise; the buffer is given back only afterwards.
         let records = unsafe { tapped.records.records(buffer, valid_bytes) };
         match tapped.tap.enter_lane(thread::pointer(), thread::id()) {
-            Ok(mut lane) => records.for_each(|r| write(tapped, &mut lane, r)),
+            Ok(mut lane) => records.filter(|r| is_wanted(tapped, r)).for_each(|r| write(tapped, &mut lane, r)),
             Err(refused) => {
                 let counter = match refused {
                     Refused::NoLane => Counter::NoLane,
                     Refused::Nested => Counter::Nested,
                 };
-                tapped.tap.count(counter, records.filter(is_event).count() as u64);
+                tapped.tap.count(counter, records.filter(|r| is_event(r) && is_wanted(tapped, r)).count() as u64);
             }
         }
         tapped.pool.give_back(buffer);
@@ -51,34 +51,41 @@ fn kind(record: &RawRecord) -> u32 {
     unsafe { layout::kind(record.start) }
 }
 
+fn event_kind(record: &RawRecord) -> Option<EventKind> {
+    match kind(record) {
+        ACTIVITY_KIND_CONCURRENT_KERNEL | ACTIVITY_KIND_KERNEL => Some(EventKind::Kernel),
+        ACTIVITY_KIND_MEMCPY => Some(EventKind::Memcpy),
+        ACTIVITY_KIND_MEMSET => Some(EventKind::Memset),
+        _ => None,
+    }
+}
+
 fn is_event(record: &RawRecord) -> bool {
-    let kinds = [ACTIVITY_KIND_CONCURRENT_KERNEL, ACTIVITY_KIND_KERNEL, ACTIVITY_KIND_MEMCPY, ACTIVITY_KIND_MEMSET];
-    kinds.contains(&kind(record))
+    event_kind(record).is_some()
+}
+
+/// False for copies and sets that nobody asked for: CUPTI delivers them because their kinds are never switched off.
+fn is_wanted(tapped: &Tapped, record: &RawRecord) -> bool {
+    event_kind(record).is_none_or(|kind| tapped.wants(kind))
 }
 
 fn write(tapped: &Tapped, lane: &mut Lane<'_>, raw: RawRecord) {
     let layouts = &tapped.layouts;
     let (start, available) = (raw.start, raw.available_bytes);
     // SAFETY (all three reads): `available` bytes from `start` are readable: the rest of the buffer's valid part.
-    let written = match kind(&raw) {
-        ACTIVITY_KIND_CONCURRENT_KERNEL | ACTIVITY_KIND_KERNEL => {
-            // SAFETY: as above.
-            unsafe { layouts.kernel.read(start, available) }.map(|r| {
-                let event = kernel(tapped, lane, &r);
-                lane.write(EventKind::Kernel as u16, &event.encode())
-            })
-        }
-        ACTIVITY_KIND_MEMCPY => {
-            // SAFETY: as above.
-            unsafe { layouts.memcpy.read(start, available) }
-                .map(|r| lane.write(EventKind::Memcpy as u16, &memcpy(&r).encode()))
-        }
-        ACTIVITY_KIND_MEMSET => {
-            // SAFETY: as above.
-            unsafe { layouts.memset.read(start, available) }
-                .map(|r| lane.write(EventKind::Memset as u16, &memset(&r).encode()))
-        }
-        _ => None,
+    let written = match event_kind(&raw) {
+        // SAFETY: as above.
+        Some(EventKind::Kernel) => unsafe { layouts.kernel.read(start, available) }.map(|r| {
+            let event = kernel(tapped, lane, &r);
+            lane.write(EventKind::Kernel as u16, &event.encode())
+        }),
+        // SAFETY: as above.
+        Some(EventKind::Memcpy) => unsafe { layouts.memcpy.read(start, available) }
+            .map(|r| lane.write(EventKind::Memcpy as u16, &memcpy(&r).encode())),
+        // SAFETY: as above.
+        Some(EventKind::Memset) => unsafe { layouts.memset.read(start, available) }
+            .map(|r| lane.write(EventKind::Memset as u16, &memset(&r).encode())),
+        None => None,
     };
     if written.is_none() {
         tapped.tap.count(Counter::UnknownRecords, 1);

@@ -2,10 +2,13 @@
 
 use crate::{fork::ForkWord, names::NameTable, pool::BufferPool, records::RecordApi};
 use gputap_cupti::layout::Layouts;
-use gputap_ringbuf::tap::{Lane, TapWriter};
+use gputap_ringbuf::{
+    event::EventKind,
+    tap::{Lane, TapWriter},
+};
 use std::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicPtr, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
 /// Everything that callbacks use.
@@ -15,6 +18,8 @@ pub struct Tapped {
     pub layouts: Layouts,
     pub pool: BufferPool,
     pub fork: ForkWord,
+    /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI delivers copies and sets all the time.
+    wanted: AtomicU64,
     names: Box<[UnsafeCell<NameTable>]>,
 }
 
@@ -28,7 +33,18 @@ impl Tapped {
     pub fn new(tap: TapWriter, records: RecordApi, layouts: Layouts, pool: BufferPool, fork: ForkWord) -> Tapped {
         let lanes = tap.layout().sizes.lanes;
         let names = (0..lanes).map(|_| UnsafeCell::new(NameTable::default())).collect();
-        Tapped { tap, records, layouts, pool, fork, names }
+        Tapped { tap, records, layouts, pool, fork, wanted: AtomicU64::new(0), names }
+    }
+
+    /// Timer thread: from now on events of these kinds are wanted.
+    pub fn want(&self, kinds: u64) {
+        self.wanted.store(kinds, Ordering::Relaxed);
+    }
+
+    /// Whether an event of this kind is to be written. Kernels always are: CUPTI delivers them only where they were
+    /// asked for, though perhaps a little later.
+    pub fn wants(&self, kind: EventKind) -> bool {
+        kind == EventKind::Kernel || self.wanted.load(Ordering::Relaxed) & kind.bit() != 0
     }
 
     /// The slot of a kernel's name in the definitions, for the thread that has entered `lane`.

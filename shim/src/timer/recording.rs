@@ -36,10 +36,12 @@ pub struct Recorder {
     guard: Guard,
     flush_ns: u64,
     next_flush_ns: u64,
-    /// Kinds that are on.
+    /// Kinds that are recorded.
     kinds: u64,
     /// Kinds that CUPTI refused, not asked for again until something changes.
     refused: u64,
+    /// Kinds that should be on all the time and are not.
+    missing: u64,
     black_box: bool,
     stopped: bool,
     yielded: bool,
@@ -47,6 +49,8 @@ pub struct Recorder {
     /// Why CUPTI is not ours or does not do what it should; empty if it does.
     trouble: Option<(Reason, String)>,
     complaint: String,
+    /// False inside the application's cuInit, where nothing may be flushed.
+    started: bool,
     said: Option<Standing>,
 }
 
@@ -60,12 +64,14 @@ impl Recorder {
             next_flush_ns: 0,
             kinds: 0,
             refused: 0,
+            missing: 0,
             black_box: settings.start == StartAs::BlackBox,
             stopped: false,
             yielded: settings.start == StartAs::Yielded,
             retries: 0,
             trouble: None,
             complaint: settings.complaint.clone(),
+            started: false,
             said: None,
         };
         if recorder.yielded {
@@ -74,6 +80,7 @@ impl Recorder {
             recorder.subscribe();
         }
         recorder.follow(0, monotonic_ns());
+        recorder.started = true;
         recorder
     }
 
@@ -82,16 +89,29 @@ impl Recorder {
             Ok(()) => {
                 self.trouble = None;
                 self.refused = 0;
+                self.enable_what_stays_on();
                 true
             }
             Err(failed) => {
+                // Modules loaded from here on are unknown to us; one gap, however often we ask again.
+                if !self.yielded && self.trouble.is_none() {
+                    self.tapped.tap.count(Counter::YieldGaps, 1);
+                }
                 self.failed(failed);
-                // Modules loaded from here on are unknown to us.
-                self.tapped.tap.count(Counter::YieldGaps, 1);
                 if self.guard.is_subscribed() {
                     let _ = self.guard.leave();
                 }
                 false
+            }
+        }
+    }
+
+    fn enable_what_stays_on(&mut self) {
+        self.missing = 0;
+        for kind in [EventKind::Memcpy, EventKind::Memset] {
+            if let Err(failed) = self.guard.enable(activity_kind(kind)) {
+                self.missing |= kind.bit();
+                self.failed(failed);
             }
         }
     }
@@ -111,7 +131,11 @@ impl Recorder {
         let black_box = if self.black_box { ALL_KINDS } else { 0 };
         let wanted = if self.stopped { 0 } else { leased | black_box };
         if self.guard.is_subscribed() {
-            self.switch_to(wanted & !self.refused);
+            if self.kinds == 0 {
+                // There is nothing to flush yet; and start-up, inside the application's cuInit, must never flush.
+                self.next_flush_ns = now_ns + self.flush_ns;
+            }
+            self.switch_to(wanted & !self.refused & !self.missing);
             if self.kinds != 0 && now_ns >= self.next_flush_ns {
                 self.flush();
                 self.next_flush_ns = now_ns + self.flush_ns;
@@ -123,36 +147,41 @@ impl Recorder {
         self.say();
     }
 
+    /// Only kernels are switched in CUPTI: switching copies off and on in a running job makes CUPTI's worker thread
+    /// free a record's bookkeeping twice (seen on 13.0; MEASUREMENTS.md). Copies and sets are always on, and wanted or
+    /// not.
     fn switch_to(&mut self, wanted: u64) {
         let off = self.kinds & !wanted;
         let on = wanted & !self.kinds;
-        for kind in EventKind::ALL {
-            let result = match kind.bit() {
-                bit if on & bit != 0 => self.guard.enable(activity_kind(kind)),
-                bit if off & bit != 0 => self.guard.disable(activity_kind(kind)),
-                _ => continue,
-            };
-            match result {
-                Ok(()) => self.kinds ^= kind.bit(),
-                Err(failed) => {
-                    self.refused |= kind.bit();
-                    self.failed(failed);
-                }
-            }
+        if (on | off) == 0 {
+            return;
         }
-        if off != 0 {
-            // What was recorded until now is still with CUPTI.
+        let kernel = EventKind::Kernel.bit();
+        let switched = match () {
+            () if on & kernel != 0 => self.guard.enable(activity_kind(EventKind::Kernel)),
+            () if off & kernel != 0 => self.guard.disable(activity_kind(EventKind::Kernel)),
+            () => Ok(()),
+        };
+        if self.started {
+            // What CUPTI holds was recorded under the old wishes.
             self.flush();
         }
-        if (on | off) != 0 {
-            self.tapped.tap.status().set_kinds(self.kinds);
+        self.kinds = wanted;
+        if let Err(failed) = switched {
+            if on & kernel != 0 {
+                self.kinds &= !kernel;
+                self.refused |= kernel;
+            }
+            self.failed(failed);
         }
+        self.tapped.want(self.kinds);
+        self.tapped.tap.status().set_kinds(self.kinds);
     }
 
     fn flush(&mut self) {
         let start_ns = monotonic_ns();
         match self.guard.flush() {
-            Ok(()) if self.refused == 0 => self.trouble = None,
+            Ok(()) if self.refused | self.missing == 0 => self.trouble = None,
             Ok(()) => {}
             Err(failed) => self.failed(failed),
         }

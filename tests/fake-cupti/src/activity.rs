@@ -89,6 +89,12 @@ fn kind_name(kind: u32) -> Option<&'static str> {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityFlushAll(flag: u32) -> CuptiResult {
     counters::FLUSHES.add(1);
+    if faults::hit("flush_hang").is_some() {
+        // The caller waits for ever, and so does whoever waits for it.
+        loop {
+            std::thread::park();
+        }
+    }
     fault!("flush");
     let forced = flag & FLUSH_FORCED != 0;
     if forced {

@@ -12,6 +12,7 @@ use crate::hook_abi::Work;
 use crate::ids::realtime_ns;
 use crate::records::{self, Times};
 use crate::settings::settings;
+use crate::watch;
 use crate::worker;
 
 /// `CUpti_BuffersCallbackRequestFunc`.
@@ -129,7 +130,7 @@ impl Buffers {
         let client = self.client?;
         let (mut at, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
         // SAFETY: the client registered the function for this use; the three places may be written.
-        unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) };
+        watch::during(|| unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) });
         if at.is_null() {
             if settings().null_buffer_crashes() {
                 eprintln!("fake-cupti: the client returned a null buffer, which crashes CUPTI before 12.9");
@@ -236,7 +237,7 @@ impl Buffer {
     /// Gives the buffer back to its client.
     pub fn complete(self, client: &Client) {
         // SAFETY: the client registered the function for this use, and the memory is the one it handed out.
-        unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) };
+        watch::during(|| unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) });
         // Counted once the client has seen them, so that a test may wait for the count.
         counters::RECORDS_DELIVERED.add(self.records);
         counters::BUFFERS_COMPLETED.add(1);

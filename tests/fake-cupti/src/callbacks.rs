@@ -11,7 +11,7 @@ use crate::driver;
 use crate::faults::fault;
 use crate::hook_abi::{self, ApiCall, ResourceEvent, Work, resource};
 use crate::result::{CuptiResult, INVALID_PARAMETER, MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, NOT_INITIALIZED, SUCCESS};
-use crate::{activity, buffers};
+use crate::{activity, buffers, watch};
 
 pub const DOMAIN_DRIVER_API: u32 = 1;
 pub const DOMAIN_RESOURCE: u32 = 3;
@@ -38,6 +38,7 @@ pub unsafe extern "C" fn cuptiSubscribe(
     callback: Option<CallbackFunc>,
     user: *mut c_void,
 ) -> CuptiResult {
+    watch::look();
     fault!("subscribe");
     let (Some(callback), false) = (callback, handle.is_null()) else { return INVALID_PARAMETER };
     if driver::door().is_none() {
@@ -120,7 +121,7 @@ fn deliver(domain: u32, cbid: u32, data: *const c_void) {
     let Some(subscriber) = (unsafe { subscriber.as_ref() }) else { return };
     counters::CALLBACKS.add(1);
     // SAFETY: by the contract of `cuptiSubscribe`; `data` is what the domain and id call for, valid during the call.
-    unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) };
+    watch::during(|| unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) });
 }
 
 /// `CUpti_ResourceData`.

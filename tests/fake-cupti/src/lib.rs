@@ -24,9 +24,10 @@
 //! A fault's name is the function's without `cupti` or `cuptiActivity`, in snake case: `subscribe`, `unsubscribe`,
 //! `finalize`, `enable_callback`, `enable_domain`, `register_callbacks`, `enable`, `enable.MEMCPY`, `disable`, `flush`,
 //! `get_next_record`, `dropped`, `set_attribute`, `get_attribute`, `timestamp_callback`, `timestamp`, `version`, `crc`,
-//! `ids`. The call then returns the code and does nothing else.
+//! `ids`. The call then returns the code and does nothing else. A flush that `flush_hang` hits never returns.
 //!
-//! [`counters`] says what really happened, for tests.
+//! [`counters`] says what really happened, for tests. A library in the process that exports `callback_watch_enter` and
+//! `callback_watch_leave` is told, on the calling thread, when a callback of the client begins and ends.
 
 mod activity;
 mod buffers;
@@ -43,4 +44,5 @@ pub mod layout;
 mod records;
 mod result;
 mod settings;
+mod watch;
 mod worker;

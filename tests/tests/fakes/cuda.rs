@@ -7,6 +7,9 @@ use gputap_tests::artifact;
 use libloading::Library;
 
 pub type Handle = *mut c_void;
+/// `cuLaunchKernel`.
+pub type LaunchKernel =
+    unsafe extern "C" fn(Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut Handle, *mut Handle) -> u32;
 
 /// The driver, initialised, with the primary context current on the calling thread.
 pub struct Cuda {
@@ -86,22 +89,14 @@ impl Cuda {
     /// Launches with grid (2, 3, 4), block (32, 2, 1) and 512 bytes of dynamic shared memory.
     pub fn launch(&self, function: Handle, stream: Handle) -> u32 {
         let none: *mut Handle = std::ptr::null_mut();
-        call!(
-            self,
-            "cuLaunchKernel",
-            fn(Handle, u32, u32, u32, u32, u32, u32, u32, Handle, *mut Handle, *mut Handle),
-            function,
-            2,
-            3,
-            4,
-            32,
-            2,
-            1,
-            512,
-            stream,
-            none,
-            none
-        )
+        // SAFETY: handles of this driver; the made-up kernels take no parameters.
+        unsafe { self.launch_function()(function, 2, 3, 4, 32, 2, 1, 512, stream, none, none) }
+    }
+
+    /// `cuLaunchKernel` itself, for threads that must not look it up when they launch.
+    pub fn launch_function(&self) -> LaunchKernel {
+        // SAFETY: the type is that of NVIDIA's documentation; the library is never unloaded.
+        *unsafe { self.library.get::<LaunchKernel>(b"cuLaunchKernel\0") }.expect("exported")
     }
 
     pub fn copy_to_device(&self, to: u64, bytes: &'static [u8], stream: Handle) -> u32 {

@@ -1,0 +1,242 @@
+//! An application in a child process that does what it is told, a line at a time: the calls that a simulated job does
+//! not make (forking, leaving through `_exit`, being another CUPTI client), at the moment that a test wants them.
+
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use gputap_reader::session::Session;
+use gputap_ringbuf::attach::Attached;
+use gputap_ringbuf::discover::Found;
+use gputap_sim_job::{CubinKernel, generate_cubin};
+use gputap_tests::{Watched, child_command, is_child};
+
+use crate::cuda::{Cuda, Handle};
+use crate::cupti::Cupti;
+use crate::job::tap;
+use crate::reading::{self, LIMIT};
+
+const NAME: &str = "app::app";
+/// Before each answer.
+const ANSWER: &str = "= ";
+/// The smallest of images.
+const SEED_OF_CHILDREN: u64 = 8_000;
+/// How long a forked child may take before it counts as hung.
+const CHILD_LIMIT: Duration = Duration::from_secs(8);
+
+/// The application, as its test sees it.
+pub struct App {
+    child: Watched,
+}
+
+/// What the fake CUPTI of an application has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Did {
+    pub records_written: u64,
+    pub records_delivered: u64,
+    pub flushes: u64,
+    pub buffers_requested: u64,
+}
+
+/// The cubin that `load SEED` loads, and the name of its kernel.
+pub fn image(seed: u64) -> (Vec<u8>, String) {
+    // Long ones among them, as C++ templates make them.
+    let name = format!("_Z{}N{}kernel_{seed}EPfi", seed % 7, "x".repeat((seed as usize % 5) * 300));
+    let kernel = CubinKernel { name: name.clone(), duration_ns: 2_000, registers: 42, static_shared_bytes: 0 };
+    (generate_cubin(seed, &[kernel], 4096 << (seed % 8)), name)
+}
+
+impl App {
+    /// Starts the application and its driver.
+    pub fn start(env: &[(&str, &str)]) -> Self {
+        Self::start_under("gputap_shim", env)
+    }
+
+    /// As [`App::start`], under another injection library.
+    pub fn start_under(shim: &str, env: &[(&str, &str)]) -> Self {
+        let mut app = Self::start_without_driver(shim, env);
+        app.ask("init");
+        app
+    }
+
+    pub fn start_without_driver(shim: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = child_command(NAME);
+        tap(&mut command, shim, env);
+        Self { child: Watched::spawn(&mut command).expect("the application starts") }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    pub fn found(&self) -> Found {
+        reading::wait_for_tap(self.pid())
+    }
+
+    pub fn attached(&self) -> Attached {
+        Attached::open(&self.found()).expect("a whole segment")
+    }
+
+    pub fn session(&self, kinds: u64) -> Session {
+        reading::session(&self.found(), kinds)
+    }
+
+    /// Tells the application something, without waiting.
+    pub fn tell(&mut self, words: &str) {
+        let stdin = self.child.stdin.as_mut().expect("open");
+        writeln!(stdin, "{words}").expect("the application reads");
+    }
+
+    /// Tells the application something and waits for its answer.
+    pub fn ask(&mut self, words: &str) -> String {
+        self.tell(words);
+        let deadline = Instant::now() + LIMIT;
+        while let Some(line) = self.child.next_line(deadline) {
+            if let Some(answer) = line.strip_prefix(ANSWER) {
+                return answer.to_owned();
+            }
+        }
+        panic!("no answer to {words:?}; the application's threads:\n{}", self.child.stacks());
+    }
+
+    /// Loads the module of `image(seed)` by launching its kernel once.
+    pub fn load(&mut self, seed: u64) {
+        assert_eq!(self.ask(&format!("load {seed}")), "ok");
+    }
+
+    /// Launches the last kernel so many times and waits for all of them.
+    pub fn launch(&mut self, count: u64) {
+        assert_eq!(self.ask(&format!("launch {count}")), "ok");
+    }
+
+    pub fn did(&mut self) -> Did {
+        let answer = self.ask("counters");
+        let mut numbers = answer.split(' ').map(|number| number.parse().expect("a number"));
+        let mut next = || numbers.next().expect("four numbers");
+        Did { records_written: next(), records_delivered: next(), flushes: next(), buffers_requested: next() }
+    }
+
+    /// Tells the application how to end, and waits for that: how long it took, and the exit status.
+    pub fn end(mut self, words: &str) -> (Duration, std::process::ExitStatus) {
+        self.tell(words);
+        let told = Instant::now();
+        while self.child.next_line(told + LIMIT).is_some() {}
+        let took = told.elapsed();
+        assert!(self.child.exited(), "not over after {words:?}; its threads:\n{}", self.child.stacks());
+        (took, self.child.end().expect("reaped").0)
+    }
+
+    /// Kills the application with SIGKILL and reaps it.
+    pub fn kill(self) {
+        self.child.end().expect("killed and reaped");
+    }
+}
+
+/// In the child: the application. Nothing where the tests are run.
+#[test]
+fn app() {
+    if !is_child(NAME) {
+        return;
+    }
+    // The test runner has begun a line.
+    println!();
+    let mut inside = Inside { cuda: Cuda::load(), function: std::ptr::null_mut(), subscriber: None };
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let answer = inside.obey(&line);
+        println!("{ANSWER}{answer}");
+    }
+}
+
+/// What [`App::did`] reads.
+fn did() -> String {
+    let c = Cupti::load().counters();
+    format!("{} {} {} {}", c.records_written, c.records_delivered, c.flushes, c.buffers_requested)
+}
+
+struct Inside {
+    cuda: Cuda,
+    function: Handle,
+    subscriber: Option<Handle>,
+}
+
+impl Inside {
+    fn obey(&mut self, line: &str) -> String {
+        let (word, number) = line.split_once(' ').unwrap_or((line, "0"));
+        let number: u64 = number.parse().expect("a number");
+        match word {
+            "init" => _ = self.cuda.start(),
+            "load" => self.load(number),
+            "launch" => self.launch(number),
+            "counters" => return did(),
+            "watched" => return crate::allocation::watched(),
+            "subscribe" => match Cupti::load().subscribe() {
+                Ok(subscriber) => self.subscriber = Some(subscriber),
+                Err(code) => return code.to_string(),
+            },
+            "release" => {
+                let cupti = Cupti::load();
+                cupti.unsubscribe(self.subscriber.take().expect("subscribed"));
+                assert_eq!(cupti.finalize(), 0);
+            }
+            "fork" | "clone" => return self.have_a_child(word == "clone"),
+            "exit" => std::process::exit(0),
+            // SAFETY: no preconditions; ends the process at once.
+            "_exit" => unsafe { libc::_exit(0) },
+            "abort" => std::process::abort(),
+            other => panic!("{other:?} is not a command"),
+        }
+        "ok".into()
+    }
+
+    fn load(&mut self, seed: u64) {
+        let (image, name) = image(seed);
+        let module = self.cuda.load_module(&image).expect("a cubin");
+        self.function = self.cuda.function(module, &name).expect("its kernel");
+        self.launch(1);
+    }
+
+    fn launch(&self, count: u64) {
+        (0..count).for_each(|_| assert_eq!(self.cuda.launch(self.function, std::ptr::null_mut()), 0));
+        self.cuda.synchronize();
+    }
+
+    /// Forks a child that loads a module by launching its kernel, and exits in the ordinary way; `CODE MILLISECONDS` of
+    /// its end.
+    ///
+    /// Some other thread may hold the C library's locks while the child is made, and a raw clone leaves them so: the
+    /// child looks nothing up and allocates nothing. (The driver shows a cubin in one of three places in turn, which
+    /// have to be large enough by now.)
+    fn have_a_child(&mut self, by_raw_clone: bool) -> String {
+        let (image, name) = image(SEED_OF_CHILDREN);
+        let module = self.cuda.load_module(&image).expect("a cubin");
+        let function = self.cuda.function(module, &name).expect("its kernel");
+        let (launch, none) = (self.cuda.launch_function(), std::ptr::null_mut());
+        let began = Instant::now();
+        let pid = match by_raw_clone {
+            // SAFETY: as fork(2): no memory is passed, and the child goes on with a copy of this one's.
+            true => unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t },
+            // SAFETY: the child uses the driver, whose locks nobody holds now, and exits.
+            false => unsafe { libc::fork() },
+        };
+        if pid == 0 {
+            // SAFETY: NVIDIA's type; a handle of this driver, and a kernel without parameters.
+            let code = unsafe { launch(function, 1, 1, 1, 32, 1, 1, 0, none, none.cast(), none.cast()) };
+            // SAFETY: runs the exit handlers, which is the point.
+            unsafe { libc::exit(if code == 0 { 7 } else { 1 }) };
+        }
+        assert!(pid > 0, "no child");
+        loop {
+            let mut status = 0;
+            // SAFETY: the place may be written.
+            let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
+            if ended == pid {
+                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -libc::WTERMSIG(status) };
+                return format!("{code} {}", began.elapsed().as_millis());
+            }
+            if began.elapsed() > CHILD_LIMIT {
+                // SAFETY: our own child, not reaped yet.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+}

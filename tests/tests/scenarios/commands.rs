@@ -1,0 +1,112 @@
+//! start, stop, flush, yield and resume: each is acknowledged, and then it is so.
+
+use gputap_reader::clock::Now;
+use gputap_reader::session::NoSink;
+use gputap_ringbuf::control::{Answer, Command};
+use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::header::counters::Counter;
+use gputap_ringbuf::header::status::{Reason, State};
+
+use crate::app::{App, image};
+use crate::reading::{
+    Kept, balanced, command, read_until_delivered, session, step_until, wait_for_state, wait_for_status,
+};
+
+#[test]
+fn start_records_without_a_reader_and_stop_outranks_every_lease() {
+    let mut app = App::start(&[]);
+    let (found, tap) = (app.found(), app.attached());
+    app.load(1);
+    assert_eq!(command(&found, Command::Start), Answer::Done);
+    assert_eq!((tap.status().state, tap.status().kinds), (Some(State::BlackBox), ALL_KINDS));
+    app.launch(10);
+    assert_eq!(app.did().records_written, 10);
+
+    let mut reader = session(&found, ALL_KINDS);
+    assert_eq!(command(&found, Command::Stop), Answer::Done);
+    assert_eq!((tap.status().state, tap.status().reason), (Some(State::Idle), Reason::ByCommand));
+    app.launch(10);
+    read_until_delivered(&mut reader, 10);
+    assert_eq!((app.did().records_written, tap.status().kinds), (10, 0), "a lease is there, and nothing is recorded");
+
+    assert_eq!(command(&found, Command::Start), Answer::Done);
+    app.launch(10);
+    read_until_delivered(&mut reader, 20);
+    assert_eq!(app.did().records_written, 20);
+}
+
+#[test]
+fn flush_brings_what_cupti_holds() {
+    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
+    let (found, tap) = (app.found(), app.attached());
+    let mut reader = session(&found, ALL_KINDS);
+    wait_for_state(&tap, State::Recording);
+    app.load(1);
+    app.launch(49);
+    let before = app.did();
+    assert_eq!((before.records_written, tap.counters().attempted), (50, 0), "CUPTI holds them");
+    assert_eq!(command(&found, Command::Flush), Answer::Done);
+    assert_eq!(app.did().flushes, before.flushes + 1);
+    assert_eq!(tap.counters().attempted, 50);
+    reader.step(Now::read(), &mut NoSink).expect("no sink");
+    assert_eq!(balanced(&reader).counts.delivered, 50);
+}
+
+#[test]
+fn yield_gives_cupti_to_another_tool_and_resume_takes_it_back() {
+    let mut app = App::start(&[]);
+    let (found, tap) = (app.found(), app.attached());
+    app.load(1);
+    assert_eq!(app.ask("subscribe"), "39", "the tap holds CUPTI's one subscription");
+    let mut reader = session(&found, ALL_KINDS);
+    wait_for_state(&tap, State::Recording);
+    app.launch(100);
+    assert_eq!(command(&found, Command::Yield), Answer::Done);
+    assert_eq!((tap.status().state, tap.status().reason), (Some(State::Yielded), Reason::ByCommand));
+    read_until_delivered(&mut reader, 100);
+
+    assert_eq!(app.ask("subscribe"), "ok");
+    app.load(2);
+    app.launch(100);
+    assert_eq!(command(&found, Command::Flush), Answer::Refused, "there is nothing to flush");
+    assert_eq!(command(&found, Command::Resume), Answer::Failed);
+    let status = tap.status();
+    assert_eq!((status.state, status.reason), (Some(State::Yielded), Reason::StillTaken), "{}", status.detail);
+    assert!(status.detail.contains("cuptiSubscribe"), "{}", status.detail);
+
+    assert_eq!(app.ask("release"), "ok");
+    assert_eq!(command(&found, Command::Resume), Answer::Done);
+    let again = |_: &gputap_reader::session::Session, _: &gputap_reader::session::Progress| {
+        let status = tap.status();
+        (status.state, status.reason) == (Some(State::Recording), Reason::None)
+    };
+    step_until(&mut reader, &mut NoSink, "recording again", again);
+    app.load(3);
+    app.launch(99);
+    read_until_delivered(&mut reader, 200);
+
+    // What was loaded meanwhile is unknown, and said to be.
+    let snapshot = balanced(&reader);
+    assert_eq!(snapshot.counts.attempted, 200);
+    assert!(snapshot.module_counts.unknown);
+    assert_eq!(tap.counters().get(Counter::YieldGaps), 1, "one gap, however often the tap tried to come back");
+    assert!(snapshot.notes.iter().any(|note| note.contains("unknown")), "{:?}", snapshot.notes);
+    let (mut late, mut kept) = (session(&found, 0), Kept::default());
+    step_until(&mut late, &mut kept, "the cubins", |_, progress| !progress.more);
+    assert!(kept.cubins == [image(1).0, image(3).0]);
+}
+
+#[test]
+fn an_application_that_starts_yielded_leaves_cupti_alone_until_resume() {
+    let mut app = App::start(&[("GPUTAP_START", "yielded")]);
+    let (found, tap) = (app.found(), app.attached());
+    wait_for_state(&tap, State::Yielded);
+    assert_eq!(app.ask("subscribe"), "ok");
+    app.load(1);
+    assert_eq!(app.ask("release"), "ok");
+    assert_eq!(command(&found, Command::Resume), Answer::Done);
+    wait_for_status(&tap, "idle", |status| status.state == Some(State::Idle));
+    app.load(2);
+    assert_eq!(tap.counters().get(Counter::ModuleLoads), 1);
+    assert_eq!(tap.counters().get(Counter::YieldGaps), 1);
+}

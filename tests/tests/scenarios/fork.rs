@@ -1,0 +1,56 @@
+//! A tapped process that forks without exec.
+
+use gputap_reader::session::NoSink;
+use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::header::counters::Counter;
+use gputap_ringbuf::header::status::State;
+
+use crate::app::App;
+use crate::reading::{read_to_the_end, read_until_delivered, wait_for_state, wait_for_status};
+
+/// The child loads a module, launches and exits in the ordinary way. For it the tap is off: it writes nothing, and its
+/// exit waits for nobody.
+fn a_child_is_untapped(by: &str) {
+    let mut app = App::start(&[]);
+    let tap = app.attached();
+    wait_for_state(&tap, State::Idle);
+    (1..=4).for_each(|seed| app.load(seed));
+    // The timer has long begun: a child finds no lock of the C library in its hands.
+    let heartbeat_ns = tap.status().heartbeat_ns;
+    wait_for_status(&tap, "turns", |status| status.heartbeat_ns > heartbeat_ns + 50_000_000);
+    let before = (tap.counters(), tap.status().state);
+    for _ in 0..3 {
+        let answer = app.ask(by);
+        let (code, took_ms) = answer.split_once(' ').expect("two numbers");
+        assert_eq!(code, "7", "the child's own exit code");
+        assert!(
+            took_ms.parse::<u64>().expect("milliseconds") < 1_400,
+            "{took_ms} ms: it waited for the parent's timer"
+        );
+    }
+    let counters = tap.counters();
+    assert_eq!(counters.get(Counter::ModuleLoads), 4, "the children's modules are not the parent's");
+    assert_eq!((counters.attempted, tap.status().state), (before.0.attempted, before.1));
+
+    // The parent's tap goes on.
+    let mut session = app.session(ALL_KINDS);
+    wait_for_state(&tap, State::Recording);
+    app.load(5);
+    app.launch(99);
+    read_until_delivered(&mut session, 100);
+    assert_eq!(tap.counters().get(Counter::ModuleLoads), 5);
+    app.end("exit");
+    let snapshot = read_to_the_end(&mut session, &mut NoSink);
+    assert_eq!((snapshot.counts.attempted, tap.status().state), (100, Some(State::Exited)));
+}
+
+#[test]
+fn a_forked_child_is_untapped() {
+    a_child_is_untapped("fork");
+}
+
+/// Which no handler of pthread_atfork sees.
+#[test]
+fn a_child_of_a_raw_clone_is_untapped() {
+    a_child_is_untapped("clone");
+}
