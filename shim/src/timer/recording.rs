@@ -162,10 +162,6 @@ impl Recorder {
             () if off & kernel != 0 => self.guard.disable(activity_kind(EventKind::Kernel)),
             () => Ok(()),
         };
-        if self.started {
-            // What CUPTI holds was recorded under the old wishes.
-            self.flush();
-        }
         self.kinds = wanted;
         if let Err(failed) = switched {
             if on & kernel != 0 {
@@ -174,8 +170,13 @@ impl Recorder {
             }
             self.failed(failed);
         }
-        self.tapped.want(self.kinds);
         self.tapped.tap.status().set_kinds(self.kinds);
+        self.say();
+        if self.started {
+            // What CUPTI holds was recorded under the old wishes.
+            self.flush();
+        }
+        self.tapped.want(self.kinds);
     }
 
     fn flush(&mut self) {

@@ -5,11 +5,13 @@
 //! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counters;
 use crate::hook_abi::Work;
 use crate::ids::realtime_ns;
+use crate::layout::KIND_MEMCPY;
 use crate::records::{self, Times};
 use crate::settings::settings;
 use crate::watch;
@@ -76,8 +78,18 @@ pub fn lock() -> MutexGuard<'static, Buffers> {
     BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+static COPIED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a copy was ever recorded in this process.
+pub fn has_copied() -> bool {
+    COPIED.load(Ordering::Relaxed)
+}
+
 /// Lays the record of `work` down, on the launching thread.
 pub fn lay_down(kind: u32, work: &Work) {
+    if kind == KIND_MEMCPY {
+        COPIED.store(true, Ordering::Relaxed);
+    }
     if lock().lay_down(kind, work) {
         worker::poke();
     }

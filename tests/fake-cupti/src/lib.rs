@@ -10,6 +10,8 @@
 //!   worker. No other lock or order is scripted: who holds what a callback waits for across a flush, hangs;
 //! - a plain flush keeps back a buffer that holds an unfinished record; a forced one delivers it with zero times, and
 //!   never again;
+//! - switching MEMCPY off in a process that has copied ends it: the real one's worker thread then frees a record's
+//!   bookkeeping twice, sooner or later;
 //! - after `cuptiFinalize` buffers still held are forgotten, never touched and never returned: flush first.
 //!
 //! Settings, read once from the environment:

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gputap_tests::isolated;
+use gputap_tests::{in_child, isolated};
 
 use crate::cuda::{Cuda, Handle, cubin};
 use crate::cupti::{BUFFER_BYTES, Cupti, MAX_RECORDS, Record, name, records};
+use fake_cupti::layout::KIND_MEMCPY;
 
 const LONG_NS: u64 = 400_000_000;
 
@@ -183,4 +184,24 @@ fn records_carry_the_clients_clock() {
         let now = now_ns() - 3_600_000_000_000;
         assert!(start < end && now.abs_diff(end) < 10_000_000_000);
     });
+}
+
+/// The control for `leases::switching_recording_in_a_job_that_copies_leaves_it_alive`.
+#[test]
+fn switching_copies_off_in_a_process_that_copies_ends_it() {
+    let finished = in_child("activity::switching_copies_off_in_a_process_that_copies_ends_it", &[], || {
+        let (cuda, cupti, _function, stream) = recording(1000);
+        assert_eq!(cupti.disable(KIND_MEMCPY), 0, "nothing has been copied yet");
+        assert_eq!(cupti.enable(KIND_MEMCPY), 0);
+        assert_eq!(cuda.copy_to_device(cuda.allocate(), b"bytes", stream), 0);
+        cuda.synchronize();
+        cupti.disable(KIND_MEMCPY);
+    });
+    if let Some(finished) = finished {
+        assert!(
+            !finished.status.success() && finished.stderr.contains("MEMCPY was switched off"),
+            "{}",
+            finished.stderr
+        );
+    }
 }

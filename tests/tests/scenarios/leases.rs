@@ -7,6 +7,7 @@ use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::{App, Did};
+use crate::job::{Job, spec};
 use crate::reading::{balanced, step_until, wait_for_state, wait_for_status};
 
 const NOTHING: Did = Did { records_written: 0, records_delivered: 0, flushes: 0, buffers_requested: 0 };
@@ -78,4 +79,21 @@ fn an_application_that_starts_black_boxed_records_without_a_reader() {
     app.launch(99);
     let mut late = app.session(0);
     step_until(&mut late, &mut NoSink, "all", |session, _| balanced(session).counts.delivered == 100);
+}
+
+/// CUPTI does not survive that its copies are switched off and on in a job that copies: MEASUREMENTS.md.
+#[test]
+fn switching_recording_in_a_job_that_copies_leaves_it_alive() {
+    let mut job = Job::start(&spec(), &[("GPUTAP_FLUSH_MS", "5")]);
+    let tap = job.attached();
+    for _ in 0..5 {
+        let session = job.session(ALL_KINDS);
+        wait_for_status(&tap, "recording", |status| status.kinds == ALL_KINDS);
+        job.wait_for_progress(200);
+        drop(session);
+        assert_eq!(wait_for_state(&tap, State::Idle).kinds, 0);
+        job.wait_for_progress(200);
+    }
+    let ended = job.end();
+    assert!(ended.report.host_to_device.count > 0, "the job copies");
 }
