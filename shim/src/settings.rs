@@ -11,6 +11,8 @@ use std::{env, path::PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartAs {
     Idle,
+    /// Recording until the first reader comes; from then on what readers want.
+    Recording,
     BlackBox,
     Yielded,
 }
@@ -66,10 +68,11 @@ impl Settings {
         };
         let start = match get("GPUTAP_START").as_deref() {
             None | Some("idle") => StartAs::Idle,
+            Some("recording") => StartAs::Recording,
             Some("blackbox") => StartAs::BlackBox,
             Some("yielded") => StartAs::Yielded,
             Some(other) => {
-                complain("GPUTAP_START", other, "idle, blackbox or yielded");
+                complain("GPUTAP_START", other, "idle, recording, blackbox or yielded");
                 StartAs::Idle
             }
         };

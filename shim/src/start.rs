@@ -98,7 +98,7 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     status.beat(process::monotonic_ns());
     status.set_state(State::Starting, Reason::None, &settings.complaint);
     let records = RecordApi { next_record: cupti.calls.next_record, dropped_records: cupti.calls.dropped_records };
-    let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork));
+    let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork, cupti.version));
     // Subscribing belongs here, before the application can load its first module.
     let timer = Timer::start(tapped, cupti.calls, control, housekeeper, settings, thread::candidates());
     Ok((tapped, timer))

@@ -153,6 +153,17 @@ exits() {
   done | head -n 120
 }
 
+# As phase_exits, gputap alone: 3 x RUNS processes that readers come to and go from.
+phase_switched() {
+  gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
+  export CUDA_INJECTION64_PATH
+  CUDA_INJECTION64_PATH=$(shim)
+  for round in 1 2 3; do
+    exits gputap-switched-$round "${RUNS:-10}" 1 python3 "$kit/torch_gpt.py" --seconds 4
+  done
+  unset CUDA_INJECTION64_PATH
+}
+
 phase_exits() {
   gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
   local gpt="python3 $kit/torch_gpt.py --seconds 4"
@@ -204,6 +215,18 @@ phase_switching() {
   done
 }
 
+# Does CUPTI survive that it gets no buffer, and does it count what it drops? 47,986 records in all (phase count).
+phase_refusing() {
+  gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
+  gcc -O2 -fPIC -shared -I"$cuda/include" "$here/switch_probe.c" -o "$work/switch_probe.so" -L"$cupti_dir" -lcupti -lpthread
+  export CUDA_INJECTION64_PATH=$work/switch_probe.so
+  ALWAYS=10,1,2 FLUSH=po NULL_EVERY=7 exits refusing 8 0 python3 "$kit/torch_gpt.py" --steps 100
+  grep -h '^switch probe:' "$work"/exits-refusing/*.err
+  ALWAYS=10,1,2 FLUSH=po NULL_EVERY=3 exits refusing-lazy 4 0 "$work/lazy_load" 4 2 "$work/kernels.cubin"
+  grep -h '^switch probe:' "$work"/exits-refusing-lazy/*.err
+  unset CUDA_INJECTION64_PATH
+}
+
 # paired NAME ON OFF COMMAND...: one process, `gputap ctl` ON and OFF in turns; the samples of COMMAND paired.
 paired() {
   local name=$1 on=$2 off=$3
@@ -226,14 +249,14 @@ floor() {
 }
 
 phase_cost() {
-  for round in 1 2 3; do
-    paired "launch-recording-$round" start stop "$work/launch_batches" 14 1
-    floor "launch-floor-$round" "$work/launch_batches" 14 1
-    paired "launch-idle-$round" resume yield "$work/launch_batches" 14 1
+  for round in $(seq "${ROUNDS:-3}"); do
+    paired "launch-recording-$round" start stop "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
+    floor "launch-floor-$round" "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
+    paired "launch-idle-$round" resume yield "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
   done
-  for round in 1 2; do
-    paired "gpt-recording-$round" start stop python3 "$kit/torch_gpt.py" --seconds 16
-    floor "gpt-floor-$round" python3 "$kit/torch_gpt.py" --seconds 16
+  for round in $(seq "${GPT_ROUNDS:-2}"); do
+    paired "gpt-recording-$round" start stop python3 "$kit/torch_gpt.py" --seconds "${GPT_SECONDS:-16}"
+    floor "gpt-floor-$round" python3 "$kit/torch_gpt.py" --seconds "${GPT_SECONDS:-16}"
   done
 }
 

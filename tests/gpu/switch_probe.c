@@ -7,6 +7,7 @@
 //            f forced before switching off
 //   LEAVE=1  instead of switching kinds: unsubscribe and finalize, then subscribe and enable again
 //   ONCE=n   stop switching after n switches (default: never)
+//   NULL_EVERY=n  every nth request for a buffer gets none
 //   DELAY_MS before the first switch (default 0: before the first context)
 //   TOGGLE_LOG  a file for "<monotonic ns> <on 0|1>" lines, as paired.py reads them
 //
@@ -27,7 +28,8 @@ static FILE *toggle_log;
 static long once;
 static const char *flush;
 static CUpti_SubscriberHandle subscriber;
-static atomic_ulong kernels, others, switches;
+static atomic_ulong kernels, others, dropped, refused, requests, switches;
+static unsigned long null_every;
 static atomic_int stopping, stopped;
 
 static unsigned long now_ns(void) {
@@ -46,8 +48,14 @@ static int parse(const char *text, int *to) {
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {}
 
 static void CUPTIAPI on_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
-  *size = BUFFER_BYTES;
   *max_records = 0;
+  if (null_every && ++requests % null_every == 0) {
+    *size = 0;
+    *buffer = NULL;
+    refused++;
+    return;
+  }
+  *size = BUFFER_BYTES;
   *buffer = aligned_alloc(4096, BUFFER_BYTES);
 }
 
@@ -55,6 +63,8 @@ static void CUPTIAPI on_completed(CUcontext ctx, uint32_t stream, uint8_t *buffe
   CUpti_Activity *record = NULL;
   while (valid && cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
     *(record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? &kernels : &others) += 1;
+  size_t n = 0;
+  if (cuptiActivityGetNumDroppedRecords(ctx, stream, &n) == CUPTI_SUCCESS) dropped += n;
   free(buffer);
 }
 
@@ -102,7 +112,10 @@ static void *timer(void *unused) {
 static void report(void) {
   stopping = 1;
   for (int i = 0; i < 1000 && !stopped; i++) usleep(1000);
-  fprintf(stderr, "switch probe: switches=%lu kernels=%lu others=%lu\n", switches, kernels, others);
+  cuptiActivityFlushAll(0);
+  cuptiActivityFlushAll(1);
+  fprintf(stderr, "switch probe: switches=%lu kernels=%lu others=%lu dropped=%lu refused=%lu\n", switches, kernels, others,
+          dropped, refused);
 }
 
 int InitializeInjection(void) {
@@ -112,6 +125,7 @@ int InitializeInjection(void) {
   switched_n = parse(getenv("SWITCHED"), switched);
   period_ms = getenv("PERIOD_MS") ? atoi(getenv("PERIOD_MS")) : 40;
   flush = getenv("FLUSH") ? getenv("FLUSH") : "";
+  null_every = getenv("NULL_EVERY") ? strtoul(getenv("NULL_EVERY"), NULL, 10) : 0;
   delay_ms = getenv("DELAY_MS") ? atoi(getenv("DELAY_MS")) : 0;
   if (getenv("TOGGLE_LOG")) toggle_log = fopen(getenv("TOGGLE_LOG"), "w");
   fprintf(stderr, "switch probe begins at %lu ms\n", now_ns() / 1000000);

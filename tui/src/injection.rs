@@ -35,7 +35,7 @@ pub fn variables(payload: &PayloadDir) -> Vec<(OsString, OsString)> {
 /// environment says otherwise.
 pub fn from_the_first_kernel(variables: &mut Vec<(OsString, OsString)>) {
     if std::env::var_os(START).is_none_or(|value| value.is_empty()) {
-        variables.push((START.into(), "blackbox".into()));
+        variables.push((START.into(), "recording".into()));
     }
 }
 

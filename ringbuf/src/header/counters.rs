@@ -51,7 +51,7 @@ counters! {
     ModuleCallbackNs = 11, "module_callback_ns";
     /// Times that the shim was unsubscribed (yielded): modules loaded meanwhile are unknown.
     YieldGaps = 12, "yield_gaps";
-    /// Times that CUPTI asked for a buffer and the pool was empty: it got one that is thrown away.
+    /// Buffers given to CUPTI to be thrown away, because the pool was empty; what was in them is unknown.
     PoolEmpty = 13, "pool_empty";
     /// Kernel records without an end.
     Unfinished = 14, "unfinished";

@@ -36,7 +36,8 @@ pub unsafe extern "C" fn on_callback(_user: *mut c_void, domain: u32, callback_i
     enter(|tapped| unsafe { module::loaded(tapped, data.cast::<ResourceData>()) });
 }
 
-/// `CUpti_BuffersCallbackRequestFunc`. Never gives a null buffer, which crashes CUPTI before 12.9.
+/// `CUpti_BuffersCallbackRequestFunc`. With all buffers out, it gives none, and CUPTI counts what it drops; before 12.9 a
+/// null buffer crashes it, so it gets one that is thrown away.
 ///
 /// # Safety
 /// Called by CUPTI, with what it passes.
@@ -45,6 +46,7 @@ pub unsafe extern "C" fn on_buffer_requested(buffer: *mut *mut u8, size_bytes: *
     enter(|tapped| {
         given = match tapped.pool.take() {
             Some(taken) => (taken, BUFFER_BYTES),
+            None if tapped.may_refuse_buffers => (std::ptr::null_mut(), 0),
             None => {
                 tapped.tap.count(Counter::PoolEmpty, 1);
                 (tapped.pool.spare(), BUFFER_BYTES)

@@ -11,6 +11,9 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
+/// What `cuptiGetVersion` says of CUDA 12.9 update 1.
+const CUDA_12_9: u32 = 28;
+
 /// Everything that callbacks use.
 pub struct Tapped {
     pub tap: TapWriter,
@@ -21,6 +24,8 @@ pub struct Tapped {
     /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI delivers copies and sets all the time.
     wanted: AtomicU64,
     names: Box<[UnsafeCell<NameTable>]>,
+    /// CUPTI may be given no buffer, and counts what it then drops: from 12.9 on. Before, it crashes.
+    pub may_refuse_buffers: bool,
 }
 
 // SAFETY: every field but `names` is Sync by itself; a table of `names` is only reached through an entered lane, which
@@ -30,10 +35,18 @@ unsafe impl Sync for Tapped {}
 unsafe impl Send for Tapped {}
 
 impl Tapped {
-    pub fn new(tap: TapWriter, records: RecordApi, layouts: Layouts, pool: BufferPool, fork: ForkWord) -> Tapped {
+    pub fn new(
+        tap: TapWriter,
+        records: RecordApi,
+        layouts: Layouts,
+        pool: BufferPool,
+        fork: ForkWord,
+        cupti_version: u32,
+    ) -> Tapped {
         let lanes = tap.layout().sizes.lanes;
         let names = (0..lanes).map(|_| UnsafeCell::new(NameTable::default())).collect();
-        Tapped { tap, records, layouts, pool, fork, wanted: AtomicU64::new(0), names }
+        let may_refuse_buffers = cupti_version >= CUDA_12_9;
+        Tapped { tap, records, layouts, pool, fork, wanted: AtomicU64::new(0), names, may_refuse_buffers }
     }
 
     /// Timer thread: from now on events of these kinds are wanted.

@@ -43,6 +43,8 @@ pub struct Recorder {
     /// Kinds that should be on all the time and are not.
     missing: u64,
     black_box: bool,
+    /// Recording until the first lease takes over.
+    awaited: bool,
     stopped: bool,
     yielded: bool,
     retries: u32,
@@ -66,6 +68,7 @@ impl Recorder {
             refused: 0,
             missing: 0,
             black_box: settings.start == StartAs::BlackBox,
+            awaited: settings.start == StartAs::Recording,
             stopped: false,
             yielded: settings.start == StartAs::Yielded,
             retries: 0,
@@ -128,8 +131,9 @@ impl Recorder {
 
     /// Brings what is recorded in line with what the leases want, and flushes when it is time.
     pub fn follow(&mut self, leased: u64, now_ns: u64) {
-        let black_box = if self.black_box { ALL_KINDS } else { 0 };
-        let wanted = if self.stopped { 0 } else { leased | black_box };
+        self.awaited &= leased == 0;
+        let unasked = if self.black_box || self.awaited { ALL_KINDS } else { 0 };
+        let wanted = if self.stopped { 0 } else { leased | unasked };
         if self.guard.is_subscribed() {
             if self.kinds == 0 {
                 // There is nothing to flush yet; and start-up, inside the application's cuInit, must never flush.
@@ -198,7 +202,7 @@ impl Recorder {
         match command {
             Command::Start | Command::Stop | Command::Flush if !self.guard.is_subscribed() => return Answer::Refused,
             Command::Start => (self.black_box, self.stopped) = (true, false),
-            Command::Stop => (self.black_box, self.stopped) = (false, true),
+            Command::Stop => (self.black_box, self.awaited, self.stopped) = (false, false, true),
             Command::Flush => self.flush(),
             Command::Yield => return self.leave(),
             Command::Resume => return self.resume(),

@@ -97,3 +97,22 @@ fn switching_recording_in_a_job_that_copies_leaves_it_alive() {
     let ended = job.end();
     assert!(ended.report.host_to_device.count > 0, "the job copies");
 }
+
+/// As `gputap record -- CMD` starts a job: nothing is missed before the reader is there, nothing goes on after it left.
+#[test]
+fn a_job_started_for_a_reader_records_until_that_reader_has_gone() {
+    let mut app = App::start(&[("GPUTAP_START", "recording")]);
+    let tap = app.attached();
+    wait_for_state(&tap, State::Recording);
+    // Which launches once.
+    app.load(1);
+    app.launch(99);
+    let mut session = app.session(ALL_KINDS);
+    step_until(&mut session, &mut NoSink, "what came before the reader", |session, _| {
+        balanced(session).counts.delivered == 100
+    });
+    drop(session);
+    assert_eq!(wait_for_state(&tap, State::Idle).kinds, 0);
+    app.launch(100);
+    assert_eq!(tap.counters().attempted, 100);
+}

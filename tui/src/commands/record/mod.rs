@@ -104,7 +104,7 @@ fn follow(
             end = None;
             recordings.settle(Duration::from_secs(1), false);
             recordings.finish();
-            recordings.stop();
+            recordings.let_go();
         }
         if let Some(signal) = signals.take() {
             waiter.pass_on(signal);

@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::Written;
-use gputap_ringbuf::control::Command;
-use gputap_ringbuf::control::client::ControlClient;
 use gputap_ringbuf::discover::Found;
 
 use super::Folder;
@@ -19,7 +17,6 @@ use crate::text::table;
 const TAPS_MAX: usize = 256;
 const LOOK: Duration = Duration::from_millis(20);
 const KERNELS_IN_SUMMARY: usize = 10;
-const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 pub struct Recordings {
     folder: Folder,
@@ -32,12 +29,11 @@ pub struct Recordings {
 
 struct Tap {
     attached: Attached,
-    found: Option<Found>,
 }
 
 impl Recordings {
     pub fn of_one(folder: Folder, attached: Attached) -> Recordings {
-        let taps = vec![Tap { attached, found: None }];
+        let taps = vec![Tap { attached }];
         Recordings { folder, family: None, look_at: None, taps, complete: true, finished: false }
     }
 
@@ -129,17 +125,9 @@ impl Recordings {
         self.complete
     }
 
-    /// A job that was told to record from the start is told to stop, since nobody reads any more.
-    pub fn stop(&mut self) {
-        for tap in self.taps.drain(..) {
-            let Some(found) = tap.found else { continue };
-            let stopped = ControlClient::open(&found).and_then(|client| client.command(Command::Stop, STOP_WITHIN));
-            if let Err(error) = stopped
-                && !tap.attached.ended()
-            {
-                remark(&format!("pid {}: {error}", found.pid));
-            }
-        }
+    /// Ends the leases: a job that goes on is recorded no more.
+    pub fn let_go(&mut self) {
+        self.taps.clear();
     }
 
     fn look(&mut self, now: Instant, gone: bool) {
@@ -169,7 +157,7 @@ fn open(found: &Found, folder: &Folder, taps: &[Tap]) -> Result<Option<Tap>> {
         0 => folder.path().to_owned(),
         _ => folder.path().join(format!("pid-{}", found.pid)),
     };
-    Ok(Some(Tap { attached: attached.record_into(&path)?, found: Some(found.clone()) }))
+    Ok(Some(Tap { attached: attached.record_into(&path)? }))
 }
 
 fn summary(snapshot: &Snapshot, written: &Written) -> String {
