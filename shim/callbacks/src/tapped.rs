@@ -21,7 +21,7 @@ pub struct Tapped {
     pub layouts: Layouts,
     pub pool: BufferPool,
     pub fork: ForkWord,
-    /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI delivers copies and sets all the time.
+    /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI goes on delivering copies and sets.
     wanted: AtomicU64,
     names: Box<[UnsafeCell<NameTable>]>,
     /// CUPTI may be given no buffer, and counts what it then drops: from 12.9 on. Before, it crashes.

@@ -40,7 +40,9 @@ pub struct Recorder {
     kinds: u64,
     /// Kinds that CUPTI refused, not asked for again until something changes.
     refused: u64,
-    /// Kinds that should be on all the time and are not.
+    /// Copies and sets have been switched on.
+    copies_on: bool,
+    /// Kinds that should be on with them and are not.
     missing: u64,
     black_box: bool,
     /// Recording until the first lease takes over.
@@ -66,6 +68,7 @@ impl Recorder {
             next_flush_ns: 0,
             kinds: 0,
             refused: 0,
+            copies_on: false,
             missing: 0,
             black_box: settings.start == StartAs::BlackBox,
             awaited: settings.start == StartAs::Recording,
@@ -92,7 +95,7 @@ impl Recorder {
             Ok(()) => {
                 self.trouble = None;
                 self.refused = 0;
-                self.enable_what_stays_on();
+                self.copies_on = false;
                 true
             }
             Err(failed) => {
@@ -109,7 +112,13 @@ impl Recorder {
         }
     }
 
-    fn enable_what_stays_on(&mut self) {
+    /// At the first wish, and not before: once a kind has been on, each launch costs a little more until CUPTI is
+    /// finalized. They stay on: see `switch_to`.
+    fn enable_copies(&mut self) {
+        if self.copies_on {
+            return;
+        }
+        self.copies_on = true;
         self.missing = 0;
         for kind in [EventKind::Memcpy, EventKind::Memset] {
             if let Err(failed) = self.guard.enable(activity_kind(kind)) {
@@ -139,6 +148,9 @@ impl Recorder {
                 // There is nothing to flush yet; and start-up, inside the application's cuInit, must never flush.
                 self.next_flush_ns = now_ns + self.flush_ns;
             }
+            if wanted != 0 {
+                self.enable_copies();
+            }
             self.switch_to(wanted & !self.refused & !self.missing);
             if self.kinds != 0 && now_ns >= self.next_flush_ns {
                 self.flush();
@@ -152,8 +164,7 @@ impl Recorder {
     }
 
     /// Only kernels are switched in CUPTI: switching copies off and on in a running job makes CUPTI's worker thread
-    /// free a record's bookkeeping twice (seen on 13.0; MEASUREMENTS.md). Copies and sets are always on, and wanted or
-    /// not.
+    /// free a record's bookkeeping twice (seen on 13.0; MEASUREMENTS.md). Copies and sets stay on, wanted or not.
     fn switch_to(&mut self, wanted: u64) {
         let off = self.kinds & !wanted;
         let on = wanted & !self.kinds;
