@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub devices: Vec<DeviceRow>,
     /// How old kernels are when this reader gets them; absent until one has ended since it attached.
     pub freshness: Option<Freshness>,
+    /// The reader's own libcupti that gives `cupti_crc`; empty until one has answered.
+    pub cupti_crc_by: String,
     /// What the shim has spent inside the process.
     pub cost: Cost,
     /// What went less well than asked for, in words, each once: no lease, no CUPTI checksum, ...

@@ -23,6 +23,9 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
             ..module_counts(&counters)
         },
         cost: cost(&counters),
+        cupti_crc_by: session.cubins.library().map_or_else(String::new, |library| {
+            format!("{} (version {})", library.path.display(), library.version)
+        }),
         notes: notes(session, &status, &counters),
         ..model
     }
@@ -134,9 +137,6 @@ fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String>
             session.found.pid
         ),
     );
-    if let Some(library) = session.cubins.library() {
-        note(true, format!("CUPTI checksums by {} (version {})", library.path.display(), library.version));
-    }
     notes
 }
 
