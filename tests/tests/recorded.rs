@@ -36,8 +36,7 @@ impl Table {
 
 /// What must hold of a recording in which nothing was lost.
 fn check(folder: &Path) {
-    let [kernels, copies, memsets] =
-        ["kernels.csv", "copies.csv", "memsets.csv"].map(|name| Table::read(folder, name));
+    let [kernels, copies, memsets] = ["kernels.csv", "copies.csv", "memsets.csv"].map(|name| Table::read(folder, name));
     let summary: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.join("summary.json")).expect("a summary")).expect("JSON");
     assert_eq!(summary["complete"], true);
