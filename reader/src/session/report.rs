@@ -23,9 +23,10 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
             ..module_counts(&counters)
         },
         cost: cost(&counters),
-        cupti_crc_by: session.cubins.library().map_or_else(String::new, |library| {
-            format!("{} (version {})", library.path.display(), library.version)
-        }),
+        cupti_crc_by: session
+            .cubins
+            .library()
+            .map_or_else(String::new, |library| format!("{} (version {})", library.path.display(), library.version)),
         notes: notes(session, &status, &counters),
         ..model
     }
