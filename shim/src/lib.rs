@@ -2,11 +2,11 @@
 //!
 //! # Guarantees
 //! - Callbacks wait for nothing (see the crate gputap-callbacks, which cannot name anything in here).
-//! - All other CUPTI calls are made by one thread, the timer, which owns the only [`timer::Guard`]. There is no lock
+//! - All other CUPTI calls are made by one thread, the timer, which owns the only `timer::guard::Guard`. There is no lock
 //!   around CUPTI for anybody to wait for.
 //! - A failure of ours leaves the application as if untapped, and is a state with a reason that readers can see.
 //!
-//! Read [`start`] first, then [`timer`].
+//! Read `start.rs` first, then `timer/`.
 
 mod exit;
 mod library;

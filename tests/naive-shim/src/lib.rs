@@ -2,7 +2,7 @@
 //!
 //! Its `MODULE_LOADED` callback computes the cubin's CRC under the guard, the same mutex that its timer thread holds
 //! across `cuptiActivityFlushAll`. The callback runs inside the driver, under the driver's lock; the flush waits for
-//! CUPTI's worker; the worker waits for the driver's lock. Only [`LOCK`] tells it from the positive control
+//! CUPTI's worker; the worker waits for the driver's lock. Only `LOCK` tells it from the positive control
 //! (`locking-shim`), which runs the same `engine.rs`.
 
 mod engine;
