@@ -13,6 +13,7 @@ use gputap_ringbuf::{
         status::{ClockPoint, Reason, State},
     },
     housekeeping::{Ahead, Housekeeper, Step},
+    lane::{CHUNK_HEADER_WORDS, header, reader::LaneReader},
     layout::{CHUNK_WORDS, Layout, Sizes},
     store::reader::StoreReader,
     sync::Ordering,
@@ -20,6 +21,7 @@ use gputap_ringbuf::{
     words::{MappedWords, ReadWords, Words, heap_words},
 };
 use proptest::prelude::*;
+use std::sync::{Arc, atomic::AtomicU64};
 
 const SIZES: Sizes = Sizes {
     lanes: 2,
@@ -230,4 +232,42 @@ proptest! {
             read_all(&attached, |_| ());
         }
     }
+}
+
+/// A lane whose writer shows a tail far away for an instant, then stays one chunk ahead of the reader, and writes nothing
+/// but filling.
+#[derive(Clone, Default)]
+struct NothingButPadding {
+    looks: Arc<AtomicU64>,
+    chunks: Arc<AtomicU64>,
+}
+
+impl ReadWords for NothingButPadding {
+    /// The header.
+    fn load(&self, index: usize, _: Ordering) -> u64 {
+        let first = self.looks.fetch_add(1, Ordering::Relaxed) < 2;
+        let ahead = (self.chunks.load(Ordering::Relaxed) + 1) * CHUNK_WORDS as u64;
+        match index {
+            header::INTENT | header::TAIL if first => 1 << 48,
+            header::INTENT | header::TAIL => ahead,
+            _ => 0,
+        }
+    }
+
+    /// The data, a chunk at a time.
+    fn load_all(&self, _: usize, to: &mut [u64]) {
+        let chunk = self.chunks.fetch_add(1, Ordering::Relaxed);
+        assert!(chunk < 1_000, "one drain reads without end");
+        to.fill(0);
+        to[0] = chunk;
+        to[CHUNK_HEADER_WORDS] = ((CHUNK_WORDS - CHUNK_HEADER_WORDS - 1) as u64) << 16;
+    }
+}
+
+#[test]
+fn a_lane_of_filling_without_end_does_not_keep_a_drain() {
+    let lane = NothingButPadding::default();
+    let mut reader = LaneReader::new(lane.clone(), lane.clone(), 4 * CHUNK_WORDS);
+    let drained = reader.drain(u64::MAX, |record| panic!("there is no record: {record:?}"));
+    assert!(drained.more && lane.chunks.load(Ordering::Relaxed) > 1, "{drained:?}");
 }

@@ -1,6 +1,7 @@
 //! The terminal: what it can do, and that it is given back as it was found, on every way out.
 
 use std::io::{self, IsTerminal, stdin, stdout};
+use std::mem::ManuallyDrop;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::{cursor, execute, style};
@@ -31,20 +32,21 @@ fn is_dumb() -> bool {
 
 /// Raw mode and the alternate screen, until dropped; a panic restores them too, before its message is printed.
 pub struct Screen {
-    pub terminal: DefaultTerminal,
+    /// Its own end would show the cursor, which ours does, and panic where the terminal is gone.
+    pub terminal: ManuallyDrop<DefaultTerminal>,
 }
 
 impl Screen {
     pub fn take() -> Result<Screen> {
         let terminal = ratatui::try_init().map_err(Error::Terminal)?;
-        Ok(Screen { terminal })
+        Ok(Screen { terminal: ManuallyDrop::new(terminal) })
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
-        // Nobody is left to tell.
+        // Where the terminal is gone, nobody is left to tell.
+        let _: io::Result<()> = ratatui::try_restore();
         let _: io::Result<()> = execute!(stdout(), cursor::Show);
     }
 }

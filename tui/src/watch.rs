@@ -68,7 +68,7 @@ pub fn demo_on_screen(
     theme: Theme,
     until: Option<Instant>,
 ) -> Result<ExitCode> {
-    let signals = Signals::of_a_view()?;
+    let signals = Signals::all()?;
     let options = Options { theme, until, stay: true, for_show: true };
     let mut screen = Screen::take()?;
     let leaving = view::run(&mut screen.terminal, source, Some(console), &signals, &options)?;

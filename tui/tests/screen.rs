@@ -3,7 +3,7 @@
 mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::screen::Terminal;
+use support::screen::{Terminal, hang_up_on};
 use support::{TappedJob, eventually, installed, job};
 
 #[test]
@@ -47,6 +47,12 @@ fn signals_restore_the_terminal() {
         kill_process(Pid::from_raw(terminal.pid()).unwrap(), signal).unwrap();
         assert_eq!(terminal.ended_and_restored().code(), Some(128 + signal.as_raw()));
     }
+}
+
+#[test]
+fn a_closed_terminal_ends_it() {
+    let status = hang_up_on(&["demo"], "KERNEL");
+    assert_eq!(status.code(), Some(128 + Signal::HUP.as_raw()), "{status}");
 }
 
 #[test]

@@ -88,13 +88,15 @@ impl<R: ReadWords> LaneReader<R> {
     pub fn drain(&mut self, max_records: u64, mut each: impl FnMut(Record<'_>)) -> Drained {
         let mut done = Drained::default();
         let mut laps = 0;
+        let mut words_read = 0;
         let Some(goal) = self.tail() else { return done };
         while let Some(tail) = self.tail() {
             // A tail behind us is a lie of the writer's: stay where we are.
             if self.position >= tail || (self.position >= goal && self.gap.is_none()) {
                 break;
             }
-            done.more = done.delivered >= max_records || laps > MAX_LAPS;
+            // An honest lane holds no more than its capacity between here and the goal.
+            done.more = done.delivered >= max_records || laps > MAX_LAPS || words_read > 2 * self.capacity;
             if done.more {
                 break;
             }
@@ -106,6 +108,7 @@ impl<R: ReadWords> LaneReader<R> {
             let chunk_end = (self.position / CHUNK + 1) * CHUNK;
             let len = (tail.min(chunk_end) - self.position) as usize;
             self.data.load_all((self.position % self.capacity) as usize, &mut self.copy[..len]);
+            words_read += len as u64;
             match self.copied() {
                 Copied::Whole => {
                     self.attached = true;

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::JobCommand;
 use crate::error::Result;
+use crate::signals::Signals;
 
 const SCROLLBACK_LINES: usize = 2_000;
 const END_OF_TEXT: u8 = 3;
@@ -37,6 +38,9 @@ impl Console {
         let (pty, child_end) = blocking::open().map_err(failed)?;
         let (rows, columns) = (at_least_one(rows), at_least_one(columns));
         pty.resize(pty_process::Size::new(rows.get(), columns.get())).map_err(failed)?;
+        // What we catch is at its default in the job. Ignored, as in a shell's background, it would stay so for ever, and
+        // no ^C could reach a job that has a terminal of its own.
+        Signals::all()?;
         let child = blocking::Command::new(&job.program)
             .args(&job.arguments)
             .envs(job.variables.iter().map(|(name, value)| (name, value)))

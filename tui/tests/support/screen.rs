@@ -104,6 +104,32 @@ impl Drop for Terminal {
     }
 }
 
+/// Runs gputap on a terminal until that shows `words`, then closes the terminal as a window is closed; how it ends.
+pub fn hang_up_on(arguments: &[&str], words: &str) -> ExitStatus {
+    let (mut pty, child_end) = open().expect("a pseudo-terminal");
+    pty.resize(Size::new(24, 80)).expect("a size");
+    let command = Command::new(env!("CARGO_BIN_EXE_gputap")).args(arguments).envs(environment());
+    let mut child = command.spawn(child_end).expect("gputap starts");
+    let mut emulator = vt100::Parser::new(number(24), number(80), 0);
+    let mut buffer = [0; 4096];
+    while !emulator.screen().contents().contains(words) {
+        let length = pty.read(&mut buffer).expect("gputap draws");
+        emulator.process(&buffer[..length]);
+    }
+    drop(pty);
+    let mut status = None;
+    let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        eventually("gputap ends with its terminal", || {
+            status = child.try_wait().expect("it can be waited for");
+            status.is_some()
+        });
+    }));
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(waited.is_ok(), "gputap goes on without a terminal");
+    status.expect("waited for")
+}
+
 fn number(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).expect("not zero")
 }
