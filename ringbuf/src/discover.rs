@@ -19,6 +19,8 @@ pub struct Found {
     /// The process runs (and is not a later one with the same pid).
     pub alive: bool,
     nonce: u64,
+    /// CLOCK_MONOTONIC when the tap started; 0 where the header cannot be read.
+    started_ns: u64,
     /// Device and inode: two names may lead to one tap, and no stranger's file can pass for it.
     file: (u64, u64),
 }
@@ -51,6 +53,7 @@ pub fn discover() -> Vec<Found> {
     }
     let mut seen = HashSet::new();
     found.retain(|f| seen.insert(f.file));
+    bury_predecessors(&mut found);
     found.sort_by_key(|f| (f.pid, f.nonce));
     found
 }
@@ -63,8 +66,9 @@ pub fn find(pid: u32) -> Result<Found, FindError> {
     }
     let own = |f: &Found| f.pid == pid && f.alive;
     let memfds = || memfds_of(pid, &folder).into_iter().find(own);
-    let named = || named_in(&folder.join("root/dev/shm")).into_iter().find(own);
-    let here = || named_in(Path::new("/dev/shm")).into_iter().find(own);
+    let newest = |found: Vec<Found>| found.into_iter().filter(own).max_by_key(|f| f.started_ns);
+    let named = || newest(named_in(&folder.join("root/dev/shm")));
+    let here = || newest(named_in(Path::new("/dev/shm")));
     if let Some(found) = here().or_else(named).or_else(memfds) {
         return Ok(found);
     }
@@ -86,30 +90,59 @@ pub fn sweep() -> Vec<PathBuf> {
         namespace_in_name(&f.segment) == Some(own)
             && Attached::open(f).map_or(true, |a| a.identity().pid_namespace == own)
     };
-    let dead = named_in(Path::new("/dev/shm")).into_iter().filter(|f| !f.alive && ours(f) && !is_mapped(f.file));
-    dead.filter_map(|f| {
-        let _ = fs::remove_file(&f.control);
-        fs::remove_file(&f.segment).ok().map(|()| f.segment)
-    })
-    .collect()
+    let mut dead = named_in(Path::new("/dev/shm"));
+    dead.retain(|f| !f.alive && ours(f));
+    remove_mapped(&mut dead);
+    dead.into_iter()
+        .filter_map(|f| {
+            let _ = fs::remove_file(&f.control);
+            fs::remove_file(&f.segment).ok().map(|()| f.segment)
+        })
+        .collect()
 }
 
-/// Whether some process that we can see maps the file, under whatever name.
-fn is_mapped((device, inode): (u64, u64)) -> bool {
-    let device = format!("{:02x}:{:02x}", libc::major(device), libc::minor(device));
-    // proc(5): address perms offset dev inode pathname
-    let is_it = |line: &str| {
-        let mut fields = line.split_whitespace().skip(3);
-        fields.next() == Some(&device) && fields.next().is_some_and(|i| i.parse() == Ok(inode))
-    };
-    process::all_pids()
-        .into_iter()
-        .any(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.lines().any(is_it)))
+/// Takes out what some process that we can see maps, under whatever name. Every process is looked at once, and none
+/// where there is nothing to look for: this takes milliseconds a process.
+fn remove_mapped(found: &mut Vec<Found>) {
+    for pid in process::all_pids() {
+        if found.is_empty() {
+            return;
+        }
+        let Ok(maps) = fs::read_to_string(format!("/proc/{pid}/maps")) else { continue };
+        // proc(5): address perms offset dev inode pathname
+        let mapped: HashSet<(&str, &str)> = maps
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split_whitespace().skip(3);
+                Some((fields.next()?, fields.next()?))
+            })
+            .collect();
+        found.retain(|f| {
+            let (device, inode) = f.file;
+            let device = format!("{:02x}:{:02x}", libc::major(device), libc::minor(device));
+            !mapped.contains(&(device.as_str(), inode.to_string().as_str()))
+        });
+    }
 }
 
 fn named_in(folder: &Path) -> Vec<Found> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    entries.flatten().filter_map(|e| named(&e.path())).collect()
+    let mut found: Vec<Found> = entries.flatten().filter_map(|e| named(&e.path())).collect();
+    bury_predecessors(&mut found);
+    found
+}
+
+/// A process has one living tap, its newest: exec leaves the segment of the program before it, under the same pid and
+/// start time.
+fn bury_predecessors(found: &mut [Found]) {
+    let mut newest: HashMap<u32, u64> = HashMap::new();
+    for f in found.iter().filter(|f| f.alive) {
+        let started_ns = newest.entry(f.pid).or_default();
+        *started_ns = f.started_ns.max(*started_ns);
+    }
+    for f in found.iter_mut().filter(|f| f.started_ns != 0) {
+        f.alive &= newest.get(&f.pid).is_none_or(|newest_ns| f.started_ns == *newest_ns);
+    }
 }
 
 /// `gputap-NAMESPACE-PID-NONCE.ring`, with its `.ctl` beside it.
@@ -117,22 +150,26 @@ fn named(path: &Path) -> Option<Found> {
     let (namespace, pid, nonce) = parts_of_name(path)?;
     let file = fs::symlink_metadata(path).ok().filter(|m| m.is_file())?;
     // The name is only a hint: who lives is decided by the header, where it can be read.
-    let located = match Attached::open_path(path) {
+    let (located, started_ns) = match Attached::open_path(path) {
         Ok(attached) => {
             let identity = attached.identity();
-            process::locate(identity.pid, identity.pid_namespace, identity.start_ticks)
+            let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks);
+            (located, identity.started_ns)
         }
-        Err(_) => Some(pid).filter(|p| {
-            let folder = Path::new("/proc").join(p.to_string());
-            process::pid_namespace(&folder).is_none_or(|n| n == namespace) && process::is_running(&folder)
-        }),
+        Err(_) => {
+            let runs = |p: &u32| {
+                let folder = Path::new("/proc").join(p.to_string());
+                process::pid_namespace(&folder).is_none_or(|n| n == namespace) && process::is_running(&folder)
+            };
+            (Some(pid).filter(runs), 0)
+        }
     };
     let (pid, alive) = (located.unwrap_or(pid), located.is_some());
     if alive && !process::may_own(&Path::new("/proc").join(pid.to_string()), file.uid()) {
         return None; // Somebody's file that claims to be another user's process.
     }
     let (segment, control) = (path.to_owned(), path.with_extension("ctl"));
-    Some(Found { pid, segment, control, alive, nonce, file: (file.dev(), file.ino()) })
+    Some(Found { pid, segment, control, alive, nonce, started_ns, file: (file.dev(), file.ino()) })
 }
 
 /// Pid namespace, pid in it, and nonce.
@@ -169,6 +206,7 @@ fn memfds_of(pid: u32, folder: &Path) -> Option<Found> {
         let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks)?;
         let file = fs::metadata(&segment).ok()?;
         let file = (file.dev(), file.ino());
-        (located == pid).then_some(Found { pid, segment, control, alive: true, nonce, file })
+        let started_ns = identity.started_ns;
+        (located == pid).then_some(Found { pid, segment, control, alive: true, nonce, started_ns, file })
     })
 }

@@ -11,9 +11,11 @@ mod tally;
 use children::{Child, Role, image, role_of_this_process};
 use gputap_ringbuf::{
     attach::{AttachError, Attached},
+    backing::create::{BackingChoice, create},
     discover::{self, FindError, Found},
     header::{counters::Counter, identity::Backing},
     lane::reader::LaneReader,
+    layout::Sizes,
     sync::Ordering,
     words::{MappedWords, ReadWords},
 };
@@ -242,4 +244,14 @@ fn the_whole_of_a_segment_is_mapped() {
     let (words, size_bytes) = gputap_ringbuf::attach::MappedFile::open(&found(&child).segment, 0).unwrap();
     assert!(words.len() == attached.layout().total_words && size_bytes == words.len() as u64 * 8);
     assert_eq!(words.load(words.len() - 1, Ordering::Relaxed), 0);
+}
+
+/// A segment is sparse, and a core dump would fill it in: gigabytes, in a process that is just dying.
+#[test]
+fn a_core_dump_leaves_the_segment_out() {
+    let created = create(Sizes::STATUS_ONLY, BackingChoice::Only(Backing::Memfd)).unwrap();
+    let name = format!("gputap-{:016x}.ring", created.identity.nonce);
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let flags = smaps.lines().skip_while(|l| !l.contains(&name)).find_map(|l| l.strip_prefix("VmFlags:")).unwrap();
+    assert!(flags.split(' ').any(|flag| flag == "dd"), "{flags}");
 }

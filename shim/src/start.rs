@@ -32,12 +32,13 @@ struct Off {
 
 pub fn start() {
     let settings = Settings::from_environment();
-    // Objects of processes that died, so that they do not fill /dev/shm.
-    discover::sweep();
     match library::open(settings.cupti.as_deref()) {
         Ok(cupti) => start_with(cupti, &settings),
         Err(error) => say_off(off_without(error), &settings),
     }
+    // Objects of processes that died, so that they do not fill /dev/shm. On a thread of its own: it reads what /proc says
+    // of other processes, and one that is stuck in the kernel can hold that up for ever.
+    timer::spawn_quiet("gputap-sweep", || drop(discover::sweep()));
 }
 
 fn off_without(error: NoCupti) -> Off {
@@ -81,10 +82,11 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     let tap = TapWriter::new(&created);
     let Created { reserver, control, .. } = created;
     let mut housekeeper = Housekeeper::new(reserver, Ahead::DEFAULT);
-    // One lane and some room for names and the first modules; the timer goes on from there.
+    // Two lanes and some room for names and the first modules; the timer goes on from there.
+    let head_bytes = housekeeper.reserved_bytes();
     for _ in 0..FIRST_STEPS {
         if let Step::Short(error) = housekeeper.step(&tap) {
-            if housekeeper.reserved_bytes() == 0 {
+            if housekeeper.reserved_bytes() == head_bytes {
                 return Err(no_room(error.to_string()));
             }
             break;

@@ -103,6 +103,7 @@ impl Drop for UnlinkOnFailure {
 
 fn finish(made: Made, layout: Layout, nonce: u64) -> Result<Created, CreateError> {
     let Made { segment, control, backing, limit_bytes } = made;
+    leave_out_of_core_dumps(&segment.words);
     let in_dev_shm = backing == Backing::Shm;
     let mut control_reserver = Reserver::new(control.words.clone(), control.file, in_dev_shm, CONTROL_BYTES as u64);
     control_reserver.reserve(0, CONTROL_BYTES as u64)?;
@@ -118,6 +119,14 @@ fn finish(made: Made, layout: Layout, nonce: u64) -> Result<Created, CreateError
     identity.write(&segment.words, &layout.sizes);
     let control = ControlServer::new(control.words, nonce, pid);
     Ok(Created { words: segment.words, layout, identity, reserver, control })
+}
+
+/// A core dump of the process would fill in every page that was never reserved: gigabytes of memory and of file.
+fn leave_out_of_core_dumps(words: &MappedWords) {
+    if let Some(at) = words.bytes_at(0, words.len() * 8) {
+        // SAFETY: the range is the whole mapping; the advice changes no contents. Where it is refused, nothing is lost.
+        unsafe { libc::madvise(at.as_ptr().cast(), words.len() * 8, libc::MADV_DONTDUMP) };
+    }
 }
 
 /// Shrinks the cubin area until the file may be as large as it has to be.

@@ -17,11 +17,14 @@ pub enum ReserveError {
     OverBudget { wanted_bytes: u64, limit_bytes: u64 },
     #[error("the memory cgroup leaves {headroom_bytes} bytes, {wanted_bytes} were wanted")]
     Cgroup { wanted_bytes: u64, headroom_bytes: u64 },
-    #[error("/dev/shm has {free_bytes} bytes left, {wanted_bytes} were wanted")]
-    ShmFull { wanted_bytes: u64, free_bytes: u64 },
+    #[error("/dev/shm has {free_bytes} bytes left, {wanted_bytes} were wanted, {kept_bytes} are left to others")]
+    ShmFull { wanted_bytes: u64, free_bytes: u64, kept_bytes: u64 },
     #[error("the kernel did not reserve {wanted_bytes} bytes: {source}")]
     Kernel { wanted_bytes: u64, source: io::Error },
 }
+
+/// A quarter of /dev/shm stays free for those who cannot do without it (NCCL), whatever the taps' budgets add up to.
+const KEPT_SHARE: u64 = 4;
 
 /// Reserves pages of one segment. Owned by the housekeeping thread.
 pub struct Reserver {
@@ -30,6 +33,8 @@ pub struct Reserver {
     file: Option<KeptFile>,
     in_dev_shm: bool,
     limit_bytes: u64,
+    /// Room in /dev/shm that is not taken: several taps that start together each see the same free half.
+    kept_bytes: u64,
     reserved_bytes: u64,
     populate_advice: libc::c_int,
 }
@@ -75,7 +80,9 @@ impl Reserver {
     /// At most `limit_bytes` will be reserved in all.
     pub fn new(words: MappedWords, file: Option<KeptFile>, in_dev_shm: bool, limit_bytes: u64) -> Reserver {
         let populate_advice = libc::MADV_POPULATE_WRITE;
-        Reserver { words, file, in_dev_shm, limit_bytes, reserved_bytes: 0, populate_advice }
+        let size_bytes = if in_dev_shm { room::size_bytes("/dev/shm").unwrap_or(0) } else { 0 };
+        let kept_bytes = limit_bytes.min(size_bytes / KEPT_SHARE);
+        Reserver { words, file, in_dev_shm, limit_bytes, kept_bytes, reserved_bytes: 0, populate_advice }
     }
 
     pub fn reserved_bytes(&self) -> u64 {
@@ -97,8 +104,8 @@ impl Reserver {
             return Err(ReserveError::Cgroup { wanted_bytes, headroom_bytes });
         }
         let free_bytes = if self.in_dev_shm { room::free_bytes("/dev/shm").unwrap_or(0) } else { u64::MAX };
-        if len_bytes > free_bytes {
-            return Err(ReserveError::ShmFull { wanted_bytes, free_bytes });
+        if len_bytes > free_bytes.saturating_sub(self.kept_bytes) {
+            return Err(ReserveError::ShmFull { wanted_bytes, free_bytes, kept_bytes: self.kept_bytes });
         }
         self.populate(start_bytes, len_bytes).map_err(|source| ReserveError::Kernel { wanted_bytes, source })?;
         self.reserved_bytes += len_bytes;
@@ -154,11 +161,28 @@ mod tests {
     fn kernels_without_populate_reserve_through_the_descriptor() {
         without_populate(Backing::Memfd);
         without_populate(Backing::Shm);
+        remove_named();
+    }
+
+    fn remove_named() {
         for name in std::fs::read_dir("/dev/shm").unwrap().flatten() {
             if name.file_name().to_string_lossy().contains(&format!("-{}-", std::process::id())) {
-                std::fs::remove_file(name.path()).unwrap();
+                let _ = std::fs::remove_file(name.path());
             }
         }
+    }
+
+    #[test]
+    fn a_quarter_of_dev_shm_is_left_to_others() {
+        let mut reserver = without_populate(Backing::Shm);
+        let (size_bytes, reserved) = (room::size_bytes("/dev/shm").unwrap(), reserver.reserved_bytes());
+        assert!(reserver.kept_bytes > 0 && reserver.kept_bytes <= size_bytes / 4);
+        // As if others had filled it meanwhile.
+        reserver.kept_bytes = size_bytes;
+        let start_bytes = reserver.words.len() as u64 * 8 - PAGE;
+        assert!(matches!(reserver.reserve(start_bytes, PAGE), Err(ReserveError::ShmFull { .. })));
+        assert_eq!(reserver.reserved_bytes(), reserved);
+        remove_named();
     }
 
     #[test]

@@ -7,12 +7,21 @@ const CGROUP_MARGIN_BYTES: u64 = 64 << 20;
 
 /// Free bytes of the file system at `folder`; `None` where there is no such folder.
 pub fn free_bytes(folder: &str) -> Option<u64> {
+    space(folder).map(|s| s.f_bavail.saturating_mul(s.f_frsize))
+}
+
+/// All bytes of the file system at `folder`, used or not.
+pub fn size_bytes(folder: &str) -> Option<u64> {
+    space(folder).map(|s| s.f_blocks.saturating_mul(s.f_frsize))
+}
+
+fn space(folder: &str) -> Option<libc::statvfs> {
     let folder = CString::new(folder).ok()?;
     // SAFETY: zero is a valid statvfs, and the call fills it.
     let mut s: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: `folder` is NUL-terminated and `s` may be written.
     let failed = unsafe { libc::statvfs(folder.as_ptr(), &mut s) } != 0;
-    (!failed).then(|| s.f_bavail.saturating_mul(s.f_frsize))
+    (!failed).then_some(s)
 }
 
 /// The largest file that this process may make (RLIMIT_FSIZE): growing past it raises SIGXFSZ.

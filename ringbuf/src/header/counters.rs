@@ -51,7 +51,8 @@ counters! {
     ModuleCallbackNs = 11, "module_callback_ns";
     /// Times that the shim was unsubscribed (yielded): modules loaded meanwhile are unknown.
     YieldGaps = 12, "yield_gaps";
-    /// Buffers given to CUPTI to be thrown away, because the pool was empty; what was in them is unknown.
+    /// Buffers given to CUPTI to be thrown away, because the pool was empty, and places in others that could not be read:
+    /// what was in them is unknown.
     PoolEmpty = 13, "pool_empty";
     /// Kernel records without an end.
     Unfinished = 14, "unfinished";

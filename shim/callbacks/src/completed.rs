@@ -25,16 +25,22 @@ pub unsafe fn completed(tapped: &Tapped, context: CuContext, stream_id: u32, buf
     let start_ns = monotonic_ns();
     if tapped.pool.which(buffer) == Returned::Pooled {
         // SAFETY: the caller's promise; the buffer is given back only afterwards.
-        let records = unsafe { tapped.records.records(buffer, valid_bytes) };
+        let mut records = unsafe { tapped.records.records(buffer, valid_bytes) };
         match tapped.tap.enter_lane(thread::pointer(), thread::id()) {
-            Ok(mut lane) => records.filter(|r| is_wanted(tapped, r)).for_each(|r| write(tapped, &mut lane, r)),
+            Ok(mut lane) => {
+                records.by_ref().filter(|r| is_wanted(tapped, r)).for_each(|r| write(tapped, &mut lane, r));
+            }
             Err(refused) => {
                 let counter = match refused {
                     Refused::NoLane => Counter::NoLane,
                     Refused::Nested => Counter::Nested,
                 };
-                tapped.tap.count(counter, records.filter(|r| is_event(r) && is_wanted(tapped, r)).count() as u64);
+                let events = records.by_ref().filter(|r| is_event(r) && is_wanted(tapped, r));
+                tapped.tap.count(counter, events.count() as u64);
             }
+        }
+        if records.is_broken() {
+            tapped.tap.count(Counter::PoolEmpty, 1);
         }
         tapped.pool.give_back(buffer);
     }
@@ -88,7 +94,8 @@ fn write(tapped: &Tapped, lane: &mut Lane<'_>, raw: RawRecord) {
         None => None,
     };
     if written.is_none() {
-        tapped.tap.count(Counter::UnknownRecords, 1);
+        // An event that is too short for its layout is not there, and not nothing.
+        tapped.tap.count(if is_event(&raw) { Counter::PoolEmpty } else { Counter::UnknownRecords }, 1);
     }
 }
 

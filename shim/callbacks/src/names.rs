@@ -37,7 +37,7 @@ impl NameTable {
         let hash = hash(name);
         let start = hash as usize;
         for probe in 0..PROBES {
-            let entry = &mut self.entries[(start + probe) % ENTRIES];
+            let entry = &mut self.entries[start.wrapping_add(probe) % ENTRIES];
             if entry.slot == 0 {
                 let Some(slot) = tap.store_kernel_name(name, full_len) else { return NO_NAME };
                 *entry = Entry { hash, slot: slot + 1 };

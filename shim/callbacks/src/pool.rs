@@ -73,6 +73,10 @@ impl BufferPool {
         let start = self.next.load(Ordering::Relaxed);
         for step in 0..BUFFERS {
             let index = (start + step) % BUFFERS;
+            // A look is cheap, an exchange is not: with all buffers out, an application's thread comes by here.
+            if self.states[index].load(Ordering::Relaxed) != wanted {
+                continue;
+            }
             // SYNC: pairs with the Release store of FREE by `prepare` and `give_back`.
             let taken = self.states[index].compare_exchange(wanted, TAKEN, Ordering::Acquire, Ordering::Relaxed);
             if taken.is_ok() {
@@ -108,6 +112,9 @@ impl BufferPool {
         for (index, state) in self.states.iter().enumerate() {
             if self.free.load(Ordering::Relaxed) >= ahead {
                 return;
+            }
+            if state.load(Ordering::Relaxed) != UNPREPARED {
+                continue;
             }
             // Taken while it is touched: a callback must not get it half prepared.
             if state.compare_exchange(UNPREPARED, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_err() {

@@ -21,6 +21,8 @@ pub struct Records<'a> {
     record: *mut u8,
     /// No record is shorter than 8 bytes: a bound on the walk, whatever CUPTI says.
     left: usize,
+    /// The walk ended before its end: what followed is unknown.
+    broken: bool,
 }
 
 /// One record and the bytes from its start to the buffer's valid end.
@@ -34,7 +36,7 @@ impl RecordApi {
     /// # Safety
     /// `buffer` was just handed to buffer-completed with `valid_bytes` of records, and stays for `'_`.
     pub unsafe fn records(&self, buffer: *mut u8, valid_bytes: usize) -> Records<'_> {
-        Records { api: self, buffer, valid_bytes, record: std::ptr::null_mut(), left: valid_bytes / 8 }
+        Records { api: self, buffer, valid_bytes, record: std::ptr::null_mut(), left: valid_bytes / 8, broken: false }
     }
 
     /// Records that CUPTI dropped since it was last asked; `None` where it does not say.
@@ -49,6 +51,13 @@ impl RecordApi {
     }
 }
 
+impl Records<'_> {
+    /// Whether CUPTI could not show all of the records, once the walk is over.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+}
+
 impl Iterator for Records<'_> {
     type Item = RawRecord;
 
@@ -60,6 +69,7 @@ impl Iterator for Records<'_> {
         // MAX_LIMIT_REACHED is the end; anything else is too, since nothing can be told of what follows. Four bytes
         // are the record's kind.
         if result != CuptiResult::SUCCESS || offset > self.valid_bytes.saturating_sub(4) {
+            self.broken = result != CuptiResult::MAX_LIMIT_REACHED;
             return None;
         }
         Some(RawRecord { start: self.record, available_bytes: self.valid_bytes - offset })

@@ -63,11 +63,25 @@ pub fn open(wanted: Option<&Path>) -> Result<Cupti, NoCupti> {
 fn use_library(library: Library, path: &Path) -> Result<Cupti, NoCupti> {
     // Never closed: CUPTI's own threads may run its code.
     let library: &'static Library = Box::leak(Box::new(library));
-    let path = places::mapped().unwrap_or_else(|| path.to_owned()).display().to_string();
+    let path = path_of(library).unwrap_or_else(|| path.display().to_string());
     let version = version_of(library).map_err(|e| NoCupti::Failed(format!("{path}: {e}")))?;
     let layouts = layout::for_version(version).map_err(|e| NoCupti::TooOld(format!("{path}: {e}")))?;
     let calls = Calls::of(library).map_err(|symbol| NoCupti::SymbolMissing(format!("{path} has no {symbol}")))?;
     Ok(Cupti { path, version, layouts, calls })
+}
+
+/// Where the library lies: a bare name says nothing, and the process may have mapped another one besides.
+fn path_of(library: &'static Library) -> Option<String> {
+    // SAFETY: looked at as an address only.
+    let inside = unsafe { symbol::<*const std::ffi::c_void>(library, "cuptiGetVersion") }.ok()?;
+    // SAFETY: zero is a valid Dl_info.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` may be written.
+    if unsafe { libc::dladdr(inside, &mut found) } == 0 || found.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: dladdr gives a NUL-terminated name that stands while the library is open, which is for ever.
+    Some(unsafe { std::ffi::CStr::from_ptr(found.dli_fname) }.to_string_lossy().into_owned())
 }
 
 fn version_of(library: &'static Library) -> Result<u32, String> {

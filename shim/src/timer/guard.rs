@@ -57,12 +57,16 @@ impl Guard {
         checked("cuptiActivityRegisterCallbacks", result)
     }
 
-    /// Unsubscribes and takes CUPTI down, so that another tool can have it. Only on explicit request.
+    pub fn unsubscribe(&mut self) -> Result<(), Failed> {
+        let Some(subscriber) = self.subscriber.take() else { return Ok(()) };
+        // SAFETY: the subscriber is ours and not used again.
+        checked("cuptiUnsubscribe", unsafe { (self.calls.unsubscribe)(subscriber) })
+    }
+
+    /// Unsubscribes and takes CUPTI down, so that another tool can have it. Only on explicit request. CUPTI forgets the
+    /// buffers that it holds: they are to be flushed before.
     pub fn leave(&mut self) -> Result<(), Failed> {
-        if let Some(subscriber) = self.subscriber.take() {
-            // SAFETY: the subscriber is ours and not used again.
-            checked("cuptiUnsubscribe", unsafe { (self.calls.unsubscribe)(subscriber) })?;
-        }
+        self.unsubscribe()?;
         // SAFETY: this thread makes every CUPTI call of ours but those of callbacks that are running now, which CUPTI
         // waits for.
         checked("cuptiFinalize", unsafe { (self.calls.finalize)() })
@@ -88,7 +92,8 @@ impl Guard {
         checked("cuptiActivityFlushAll", unsafe { (self.calls.flush_all)(0) })
     }
 
-    /// Asks for all buffers, unfinished records included, which do not come again: for the process's end only.
+    /// Asks for all buffers, unfinished records included, which do not come again: for the end, of the process or of our
+    /// being there, only.
     pub fn flush_forced(&mut self) -> Result<(), Failed> {
         // SAFETY: as for `flush`.
         checked("cuptiActivityFlushAll(forced)", unsafe { (self.calls.flush_all)(ACTIVITY_FLAG_FLUSH_FORCED) })

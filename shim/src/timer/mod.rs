@@ -78,7 +78,7 @@ impl Timer {
         self.keep_room();
         let wishes = self.control.poll(now_ns);
         for waiting in &wishes.commands {
-            let answer = self.recorder.obey(waiting.command, now_ns);
+            let answer = self.recorder.obey(waiting.command, wishes.kinds, now_ns);
             self.control.answer(*waiting, answer);
         }
         self.recorder.follow(wishes.kinds, now_ns);
@@ -96,12 +96,14 @@ impl Timer {
         }
         for _ in 0..STEPS_A_TURN {
             match self.housekeeper.step(&self.tapped.tap) {
-                Step::Enough => return,
+                Step::Enough => return self.recorder.has_room(),
+                // A process that ends has no use for more, and waits.
+                Step::Reserved if exit::rest(Duration::ZERO) => return,
                 Step::Reserved => {}
                 // Asked again once a second: room may come free.
-                Step::Short(_) => {
+                Step::Short(error) => {
                     self.short = true;
-                    return;
+                    return self.recorder.lacks_room(error.to_string());
                 }
             }
         }
@@ -119,6 +121,18 @@ impl Timer {
 /// Starts the thread with every signal blocked, so that no handler of the application ever runs on it.
 pub fn spawn(timer: Timer) -> bool {
     let tap = &timer.tapped.tap;
+    spawn_quiet("gputap-timer", move || {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| timer.run()));
+        if caught.is_err() {
+            tap.count(Counter::Panics, 1);
+            tap.status().set_state(State::Off, gputap_ringbuf::header::status::Reason::NoThread, "the timer panicked");
+            exit::ended();
+        }
+    })
+}
+
+/// Starts a thread with every signal blocked; false if there is none to be had.
+pub fn spawn_quiet(name: &str, body: impl FnOnce() + Send + 'static) -> bool {
     // SAFETY: zero is a valid sigset_t, and sigfillset fills it.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;
@@ -127,15 +141,7 @@ pub fn spawn(timer: Timer) -> bool {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
-    let body = move || {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| timer.run()));
-        if caught.is_err() {
-            tap.count(Counter::Panics, 1);
-            tap.status().set_state(State::Off, gputap_ringbuf::header::status::Reason::NoThread, "the timer panicked");
-            exit::ended();
-        }
-    };
-    let spawned = std::thread::Builder::new().name("gputap-timer".into()).spawn(body).is_ok();
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(body).is_ok();
     // SAFETY: `before` was filled by the call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
     spawned

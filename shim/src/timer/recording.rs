@@ -52,6 +52,8 @@ pub struct Recorder {
     retries: u32,
     /// Why CUPTI is not ours or does not do what it should; empty if it does.
     trouble: Option<(Reason, String)>,
+    /// What could not be reserved; empty if there is room ahead.
+    lacking: String,
     complaint: String,
     /// False inside the application's cuInit, where nothing may be flushed.
     started: bool,
@@ -76,6 +78,7 @@ impl Recorder {
             yielded: settings.start == StartAs::Yielded,
             retries: 0,
             trouble: None,
+            lacking: String::new(),
             complaint: settings.complaint.clone(),
             started: false,
             said: None,
@@ -104,9 +107,11 @@ impl Recorder {
                     self.tapped.tap.count(Counter::YieldGaps, 1);
                 }
                 self.failed(failed);
-                if self.guard.is_subscribed() {
-                    let _ = self.guard.leave();
-                }
+                // Half a subscription is given back; CUPTI is taken down only where it was by our own command.
+                let _ = match self.guard.is_subscribed() {
+                    true if self.yielded => self.guard.leave(),
+                    _ => self.guard.unsubscribe(),
+                };
                 false
             }
         }
@@ -207,8 +212,8 @@ impl Recorder {
         self.tapped.tap.raise_to(Counter::FlushMaxNs, took_ns);
     }
 
-    /// Carries a command out.
-    pub fn obey(&mut self, command: Option<Command>, now_ns: u64) -> Answer {
+    /// Carries a command out, beside what the leases want.
+    pub fn obey(&mut self, command: Option<Command>, leased: u64, now_ns: u64) -> Answer {
         let Some(command) = command else { return Answer::Refused };
         match command {
             Command::Start | Command::Stop | Command::Flush if !self.guard.is_subscribed() => return Answer::Refused,
@@ -218,13 +223,18 @@ impl Recorder {
             Command::Yield => return self.leave(),
             Command::Resume => return self.resume(),
         }
-        self.follow(if self.stopped { 0 } else { self.kinds }, now_ns);
+        self.follow(leased, now_ns);
         Answer::Done
     }
 
     fn leave(&mut self) -> Answer {
         if self.guard.is_subscribed() {
+            let wanted = self.kinds;
             self.switch_to(0);
+            // What is still running was asked for, too.
+            self.tapped.want(wanted);
+            self.flush_last();
+            self.tapped.want(0);
             self.tapped.tap.count(Counter::YieldGaps, 1);
             if let Err(failed) = self.guard.leave() {
                 self.failed(failed);
@@ -260,13 +270,30 @@ impl Recorder {
         }
     }
 
-    /// The process ends: what CUPTI still holds is asked for, unfinished records included.
-    pub fn end(&mut self) {
-        if self.guard.is_subscribed() && self.kinds != 0 {
+    /// Asks for all that CUPTI still holds, unfinished records included: also what was running when its kind was
+    /// switched off.
+    fn flush_last(&mut self) {
+        if self.copies_on {
             self.flush();
             let _ = self.guard.flush_forced();
         }
+    }
+
+    /// The process ends.
+    pub fn end(&mut self) {
+        if self.guard.is_subscribed() {
+            self.flush_last();
+        }
         self.tapped.tap.status().set_state(State::Exited, Reason::None, "");
+    }
+
+    /// Less room could be reserved than is wanted ahead: what comes may be refused.
+    pub fn lacks_room(&mut self, detail: String) {
+        self.lacking = detail;
+    }
+
+    pub fn has_room(&mut self) {
+        self.lacking.clear();
     }
 
     fn say(&mut self) {
@@ -288,11 +315,24 @@ impl Recorder {
         };
         let (reason, detail) = match &self.trouble {
             Some((reason, detail)) => (*reason, detail.clone()),
+            None if !self.lacking.is_empty() => (Reason::NoRoom, self.lacking.clone()),
             None if self.yielded || self.stopped => (Reason::ByCommand, String::new()),
             None if !self.complaint.is_empty() => (Reason::BadSetting, self.complaint.clone()),
             None => (Reason::None, String::new()),
         };
         Standing { state, reason, detail }
+    }
+}
+
+/// The timer could not be started, or has failed: nobody is left to give CUPTI back by command.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.guard.is_subscribed() {
+            if self.kinds & EventKind::Kernel.bit() != 0 {
+                let _ = self.guard.disable(activity_kind(EventKind::Kernel));
+            }
+            let _ = self.guard.unsubscribe();
+        }
     }
 }
 

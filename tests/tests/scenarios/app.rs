@@ -103,6 +103,11 @@ impl App {
         assert_eq!(self.ask(&format!("load {seed}")), "ok");
     }
 
+    /// Launches the last kernel so many times, and waits for none of them.
+    pub fn queue(&mut self, count: u64) {
+        assert_eq!(self.ask(&format!("queue {count}")), "ok");
+    }
+
     /// Launches the last kernel so many times and waits for all of them.
     pub fn launch(&mut self, count: u64) {
         assert_eq!(self.ask(&format!("launch {count}")), "ok");
@@ -166,6 +171,7 @@ impl Inside {
             "init" => _ = self.cuda.start(),
             "load" => self.load(number),
             "launch" => self.launch(number),
+            "queue" => self.queue(number),
             "counters" => return did(),
             "watched" => return crate::allocation::watched(),
             "subscribe" => match Cupti::load().subscribe() {
@@ -178,6 +184,8 @@ impl Inside {
                 assert_eq!(cupti.finalize(), 0);
             }
             "fork" | "clone" => return self.have_a_child(word == "clone"),
+            "exec" => Self::begin_anew(),
+            "finalize" => return Cupti::load().finalize().to_string(),
             "exit" => std::process::exit(0),
             // SAFETY: no preconditions; ends the process at once.
             "_exit" => unsafe { libc::_exit(0) },
@@ -195,8 +203,20 @@ impl Inside {
     }
 
     fn launch(&self, count: u64) {
-        (0..count).for_each(|_| assert_eq!(self.cuda.launch(self.function, std::ptr::null_mut()), 0));
+        self.queue(count);
         self.cuda.synchronize();
+    }
+
+    fn queue(&self, count: u64) {
+        (0..count).for_each(|_| assert_eq!(self.cuda.launch(self.function, std::ptr::null_mut()), 0));
+    }
+
+    /// Replaces the process by the same program. Answers before, so that nothing more has been read by then.
+    fn begin_anew() {
+        use std::os::unix::process::CommandExt;
+        println!("{ANSWER}ok");
+        let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
+        panic!("{}", command.args(std::env::args_os().skip(1)).exec());
     }
 
     /// Forks a child that loads a module by launching its kernel, and exits in the ordinary way; `CODE MILLISECONDS` of

@@ -10,6 +10,7 @@ use gputap_ringbuf::header::status::{Reason, State};
 use crate::app::{App, image};
 use crate::reading::{
     Kept, balanced, command, read_until_delivered, session, step_until, wait_for_state, wait_for_status,
+    wait_until_recording,
 };
 
 #[test]
@@ -40,7 +41,7 @@ fn flush_brings_what_cupti_holds() {
     let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
     let (found, tap) = (app.found(), app.attached());
     let mut reader = session(&found, ALL_KINDS);
-    wait_for_state(&tap, State::Recording);
+    wait_until_recording(&tap);
     app.load(1);
     app.launch(49);
     let before = app.did();
@@ -109,4 +110,33 @@ fn an_application_that_starts_yielded_leaves_cupti_alone_until_resume() {
     app.load(2);
     assert_eq!(tap.counters().get(Counter::ModuleLoads), 1);
     assert_eq!(tap.counters().get(Counter::YieldGaps), 1);
+}
+
+/// A command comes from a place without a wish: it is not the reader that the job waits for.
+#[test]
+fn a_flush_does_not_end_the_wait_for_the_first_reader() {
+    let mut app = App::start(&[("GPUTAP_START", "recording")]);
+    let (found, tap) = (app.found(), app.attached());
+    wait_for_state(&tap, State::Recording);
+    app.load(1);
+    assert_eq!(command(&found, Command::Flush), Answer::Done);
+    let heartbeat_ns = tap.status().heartbeat_ns;
+    let status = wait_for_status(&tap, "turns", |status| status.heartbeat_ns > heartbeat_ns + 50_000_000);
+    assert_eq!((status.state, status.kinds), (Some(State::Recording), ALL_KINDS));
+    app.launch(99);
+    let mut reader = session(&found, ALL_KINDS);
+    read_until_delivered(&mut reader, 100);
+}
+
+/// CUPTI forgets the buffers that it has when it is finalized: they, and what is in them, have to be asked for before.
+#[test]
+fn yielding_while_the_gpu_works_loses_no_record_and_no_buffer() {
+    let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("FAKE_CUDA_QUEUE_MS", "2000")]);
+    let (found, tap) = (app.found(), app.attached());
+    app.load(1);
+    app.queue(100_000);
+    assert_eq!(command(&found, Command::Yield), Answer::Done);
+    let did = app.did();
+    assert_eq!((tap.counters().attempted, did.records_delivered), (did.records_written, did.records_written));
+    assert_eq!(tap.counters().get(Counter::BuffersCompleted), did.buffers_requested, "a buffer did not come back");
 }

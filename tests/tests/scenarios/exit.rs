@@ -84,3 +84,21 @@ fn an_exit_that_skips_the_handlers_loses_only_what_cupti_held() {
         assert!(is_unknown(&snapshot, "held_by_cupti"), "what CUPTI held is unknown, not zero: {:?}", snapshot.counts);
     }
 }
+
+/// The flush at a lease's end leaves what is not finished with CUPTI: the exit asks for it, whoever wants it by then.
+#[test]
+fn an_exit_after_the_last_lease_delivers_what_was_still_running_at_its_end() {
+    let mut app = App::start(&[NO_FLUSH, ("FAKE_CUDA_QUEUE_MS", "2000")]);
+    let (found, tap) = (app.found(), app.attached());
+    let session = app.session(ALL_KINDS);
+    wait_for_state(&tap, State::Recording);
+    app.load(1);
+    app.queue(100_000);
+    drop(session);
+    wait_for_state(&tap, State::Idle);
+    let written = app.did().records_written;
+    let mut late = crate::reading::session(&found, 0);
+    app.end("exit");
+    let snapshot = read_to_the_end(&mut late, &mut NoSink);
+    assert_eq!(snapshot.counts.attempted, written);
+}

@@ -13,8 +13,8 @@ use gputap_ringbuf::header::status::{Reason, State, Status};
 use crate::app::App;
 use crate::job::{Job, generated, spec};
 use crate::reading::{
-    balanced, command, lost, read_to_the_end, read_until_delivered, session, step_until, wait_for, wait_for_state,
-    wait_for_status,
+    balanced, command, is_unknown, lost, read_to_the_end, read_until_delivered, session, step_until, wait_for,
+    wait_for_state, wait_for_status,
 };
 
 /// As `gputap ps` shows it.
@@ -185,4 +185,51 @@ fn an_application_that_was_off_is_off_for_a_session_too() {
     let snapshot = balanced(&session);
     assert_eq!((snapshot.target.state.as_str(), snapshot.counts.attempted), ("off", 0));
     job.end();
+}
+
+/// One libcupti is mapped already, another one is named and used.
+#[test]
+fn the_path_that_is_told_is_that_of_the_cupti_in_use() {
+    let folder = std::env::temp_dir().join(format!("gputap-two-cuptis-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let other = folder.join("libcupti.so.99");
+    std::fs::copy(gputap_tests::artifact("loader_lock_lib").expect("built"), &other).expect("copied");
+    let app = App::start(&[("LD_PRELOAD", other.to_str().expect("UTF-8"))]);
+    let path = app.attached().status().cupti_path;
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert!(path.ends_with("libfake_cupti.so"), "{path}");
+}
+
+/// As where the limit on threads is reached. Nobody could ask such a tap to yield.
+#[test]
+fn a_tap_without_its_thread_leaves_cupti_to_others() {
+    // A stack that no address space has room for.
+    let mut app = App::start(&[("RUST_MIN_STACK", "1125899906842624")]);
+    let status = wait_for_state(&app.attached(), State::Off);
+    assert_eq!(status.reason, Reason::NoThread);
+    assert_eq!(app.ask("subscribe"), "ok");
+}
+
+/// What CUPTI is taken down for is a command of the user's, and nothing else.
+#[test]
+fn a_start_that_fails_halfway_does_not_take_cupti_down() {
+    let mut app = App::start(&[("FAKE_CUPTI_FAULTS", "register_callbacks=999,finalize=7*1")]);
+    let tap = app.attached();
+    let status = wait_for_state(&tap, State::Off);
+    assert_eq!((status.reason, tap.counters().get(Counter::CuptiErrors)), (Reason::CuptiError, 1));
+    assert!(status.detail.contains("cuptiActivityRegisterCallbacks"), "{}", status.detail);
+    assert_eq!(app.ask("finalize"), "7", "the first call is ours");
+}
+
+/// The walk through a buffer ends where CUPTI says no more than that something is wrong.
+#[test]
+fn records_that_cupti_cannot_show_are_unknown_and_not_none() {
+    let faults = [("FAKE_CUPTI_FAULTS", "get_next_record=21"), ("GPUTAP_START", "blackbox")];
+    let mut app = App::start(&faults);
+    let mut session = app.session(0);
+    app.load(1);
+    app.launch(99);
+    app.end("exit");
+    let snapshot = read_to_the_end(&mut session, &mut NoSink);
+    assert!(is_unknown(&snapshot, "pool_empty"), "{:?}", snapshot.counts);
 }

@@ -1,4 +1,4 @@
-//! A tapped process that forks without exec.
+//! A tapped process that forks without exec, or is replaced by exec.
 
 use gputap_reader::session::NoSink;
 use gputap_ringbuf::event::ALL_KINDS;
@@ -53,4 +53,21 @@ fn a_forked_child_is_untapped() {
 #[test]
 fn a_child_of_a_raw_clone_is_untapped() {
     a_child_is_untapped("clone");
+}
+
+/// The tap of the program before it has the same pid and start time, and its segment is still there.
+#[test]
+fn a_process_that_was_replaced_by_exec_is_found_by_its_new_tap() {
+    let mut app = App::start(&[]);
+    let old = app.found();
+    for _ in 0..3 {
+        app.ask("exec");
+        app.ask("init");
+        app.load(1);
+        let tap = app.attached();
+        assert_eq!(tap.counters().get(Counter::ModuleLoads), 1);
+        let living = |found: &gputap_ringbuf::discover::Found| found.pid == app.pid() && found.alive;
+        assert_eq!(gputap_ringbuf::discover::discover().into_iter().filter(living).count(), 1);
+    }
+    assert_ne!(app.found(), old);
 }

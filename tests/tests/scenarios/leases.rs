@@ -8,7 +8,7 @@ use gputap_ringbuf::header::status::State;
 
 use crate::app::{App, Did};
 use crate::job::{Job, spec};
-use crate::reading::{balanced, step_until, wait_for_state, wait_for_status};
+use crate::reading::{balanced, step_until, wait_for_state, wait_for_status, wait_until_recording};
 
 const NOTHING: Did = Did { records_written: 0, records_delivered: 0, flushes: 0, buffers_requested: 0 };
 
@@ -34,7 +34,8 @@ fn a_lease_switches_recording_on_and_its_end_off() {
     let tap = app.attached();
     app.load(1);
     let session = app.session(ALL_KINDS);
-    wait_for_status(&tap, "recording", |status| status.state == Some(State::Recording) && status.kinds == ALL_KINDS);
+    wait_until_recording(&tap);
+    assert_eq!(tap.status().kinds, ALL_KINDS);
     app.launch(200);
     assert_eq!(tap.counters().attempted, 0);
     drop(session);

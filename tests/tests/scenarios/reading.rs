@@ -11,6 +11,7 @@ use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::control::client::ControlClient;
 use gputap_ringbuf::control::{Answer, Command};
 use gputap_ringbuf::discover::{Found, find};
+use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{State, Status};
 
 /// For whatever must come, on a machine that is busy with other tests.
@@ -41,6 +42,13 @@ pub fn wait_for_status(tap: &Attached, what: &str, is_it: impl Fn(&Status) -> bo
 
 pub fn wait_for_state(tap: &Attached, state: State) -> Status {
     wait_for_status(tap, state.name(), |status| status.state == Some(state))
+}
+
+/// Waits until recording has begun, and the flush that goes with it is over: later records stay with CUPTI.
+pub fn wait_until_recording(tap: &Attached) {
+    wait_for_state(tap, State::Recording);
+    let flushes = || tap.counters().get(Counter::Flushes);
+    wait_for("the first flush", || flushes().to_string(), || (flushes() > 0).then_some(()));
 }
 
 /// A session without CUPTI's checksums, which have tests of their own.
