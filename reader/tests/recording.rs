@@ -155,7 +155,10 @@ fn recording_process() {
     }
     let variable = |name: &str| std::env::var(name).expect("set by the parent");
     let segment = variable("GPUTAP_TEST_SEGMENT");
-    let found = discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
+    let mut found =
+        discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
+    // One of several that the parent has.
+    found.alive = true;
     let mut session = Session::open(&found, options(), Now::read()).expect("readable");
     let mut recorder =
         Recorder::create(Path::new(&variable("GPUTAP_TEST_DIR")), &session, Now::read()).expect("a folder");
@@ -206,7 +209,10 @@ fn recording_process_without_room() {
     }
     let variable = |name: &str| std::env::var(name).expect("set by the parent");
     let segment = variable("GPUTAP_TEST_SEGMENT");
-    let found = discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
+    let mut found =
+        discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
+    // One of several that the parent has.
+    found.alive = true;
     let mut session = Session::open(&found, options(), Now::read()).expect("readable");
     let dir = variable("GPUTAP_TEST_DIR");
     let mut recorder = Recorder::create(Path::new(&dir), &session, Now::read()).expect("a folder");

@@ -153,26 +153,6 @@ fn a_session_holds_a_lease_and_gives_it_up() {
 }
 
 #[test]
-fn a_state_with_its_reason_reaches_the_snapshot_and_the_list() {
-    let tap = Tap::new(Backing::Shm);
-    tap.writer.status().set_state(State::Off, Reason::NoCupti, "tried\x1b[2J libcupti.so.13");
-    let session = tap.session();
-    let target = session.snapshot(Now::read()).target;
-    assert_eq!(target.state, "off");
-    assert!(
-        target.reason.contains("no libcupti") && target.reason.ends_with("[2J libcupti.so.13"),
-        "{}",
-        target.reason
-    );
-    assert!(!target.reason.chars().any(char::is_control), "{:?}", target.reason);
-    let listed = gputap_reader::list::list(Now::read());
-    let ours = listed.iter().find(|listed| listed.found == tap.found).expect("it is listed");
-    assert_eq!((ours.state.as_str(), ours.pid, ours.alive), ("off", std::process::id(), true));
-    assert_eq!((ours.reason.as_str(), ours.error.as_str()), (target.reason.as_str(), ""));
-    assert!(ours.command.contains("session"), "{}", ours.command);
-}
-
-#[test]
 fn rates_come_from_the_records() {
     let tap = Tap::new(Backing::Shm);
     let mut session = tap.session();

@@ -1,0 +1,29 @@
+//! The list of taps. A file, and so a process, of its own: a process has one living tap, its newest.
+
+#[allow(dead_code, reason = "each file of tests uses its part")]
+mod support;
+
+use gputap_reader::clock::Now;
+use gputap_ringbuf::header::identity::Backing;
+use gputap_ringbuf::header::status::{Reason, State};
+use support::Tap;
+
+#[test]
+fn a_state_with_its_reason_reaches_the_snapshot_and_the_list() {
+    let tap = Tap::new(Backing::Shm);
+    tap.writer.status().set_state(State::Off, Reason::NoCupti, "tried\x1b[2J libcupti.so.13");
+    let session = tap.session();
+    let target = session.snapshot(Now::read()).target;
+    assert_eq!(target.state, "off");
+    assert!(
+        target.reason.contains("no libcupti") && target.reason.ends_with("[2J libcupti.so.13"),
+        "{}",
+        target.reason
+    );
+    assert!(!target.reason.chars().any(char::is_control), "{:?}", target.reason);
+    let listed = gputap_reader::list::list(Now::read());
+    let ours = listed.iter().find(|listed| listed.found == tap.found).expect("it is listed");
+    assert_eq!((ours.state.as_str(), ours.pid, ours.alive), ("off", std::process::id(), true));
+    assert_eq!((ours.reason.as_str(), ours.error.as_str()), (target.reason.as_str(), ""));
+    assert!(ours.command.contains("list"), "{}", ours.command);
+}
