@@ -145,6 +145,13 @@ fn a_folder_that_goes_away_is_an_error_and_the_session_goes_on() {
     assert!(recorder.finish(&session.snapshot(Now::read()), Now::read()).is_err());
 }
 
+fn session_with_the_parent(segment: &str) -> Session {
+    let mut found = discover().into_iter().find(|found| found.segment == Path::new(segment)).expect("the parent's tap");
+    // One of several that the parent has.
+    found.alive = true;
+    Session::open(&found, options(), Now::read()).expect("readable")
+}
+
 const MARKER: &str = "as-the-recorder";
 
 /// Does nothing when the tests are run; as the child it records the tap of its parent until it is killed.
@@ -154,12 +161,7 @@ fn recording_process() {
         return;
     }
     let variable = |name: &str| std::env::var(name).expect("set by the parent");
-    let segment = variable("GPUTAP_TEST_SEGMENT");
-    let mut found =
-        discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
-    // One of several that the parent has.
-    found.alive = true;
-    let mut session = Session::open(&found, options(), Now::read()).expect("readable");
+    let mut session = session_with_the_parent(&variable("GPUTAP_TEST_SEGMENT"));
     let mut recorder =
         Recorder::create(Path::new(&variable("GPUTAP_TEST_DIR")), &session, Now::read()).expect("a folder");
     loop {
@@ -208,12 +210,7 @@ fn recording_process_without_room() {
         return;
     }
     let variable = |name: &str| std::env::var(name).expect("set by the parent");
-    let segment = variable("GPUTAP_TEST_SEGMENT");
-    let mut found =
-        discover().into_iter().find(|found| found.segment == Path::new(&segment)).expect("the parent's tap");
-    // One of several that the parent has.
-    found.alive = true;
-    let mut session = Session::open(&found, options(), Now::read()).expect("readable");
+    let mut session = session_with_the_parent(&variable("GPUTAP_TEST_SEGMENT"));
     let dir = variable("GPUTAP_TEST_DIR");
     let mut recorder = Recorder::create(Path::new(&dir), &session, Now::read()).expect("a folder");
     let error = loop {

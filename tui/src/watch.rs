@@ -33,10 +33,13 @@ pub fn console_size() -> (u16, u16) {
 pub fn on_screen(source: &mut dyn Source, theme: Theme, until: Option<Instant>) -> Result<ExitCode> {
     let signals = Signals::of_a_view()?;
     let options = Options { theme, until, stay: true, for_show: false };
+    Ok(exit_code_after(look(source, None, &signals, &options)?))
+}
+
+/// The view, on the terminal that is ours for as long as it lasts.
+fn look(source: &mut dyn Source, console: Option<&Console>, signals: &Signals, options: &Options) -> Result<Leaving> {
     let mut screen = Screen::take()?;
-    let leaving = view::run(&mut screen.terminal, source, None, &signals, &options)?;
-    drop(screen);
-    Ok(exit_code_after(leaving))
+    view::run(&mut screen.terminal, source, console, signals, options)
 }
 
 /// A job that was started here, on a terminal.
@@ -48,10 +51,7 @@ pub fn job_on_screen(
 ) -> Result<ExitCode> {
     let signals = Signals::all()?;
     let options = Options { theme, until, stay: true, for_show: false };
-    let mut screen = Screen::take()?;
-    let leaving = view::run(&mut screen.terminal, source, Some(console), &signals, &options);
-    drop(screen);
-    let leaving = leaving?;
+    let leaving = look(source, Some(console), &signals, &options)?;
     print_last_lines(console)?;
     match (leaving, console.try_wait()?) {
         (Leaving::Signal(_), None) => console.terminate(),
@@ -70,10 +70,7 @@ pub fn demo_on_screen(
 ) -> Result<ExitCode> {
     let signals = Signals::all()?;
     let options = Options { theme, until, stay: true, for_show: true };
-    let mut screen = Screen::take()?;
-    let leaving = view::run(&mut screen.terminal, source, Some(console), &signals, &options)?;
-    drop(screen);
-    Ok(exit_code_after(leaving))
+    Ok(exit_code_after(look(source, Some(console), &signals, &options)?))
 }
 
 /// Tables, one a second; to be used where no live view can be.

@@ -1,6 +1,6 @@
 //! Buffer completed: CUPTI's records become compact events in the lane of the thread that CUPTI calls on.
 
-use crate::{pool::Returned, records::RawRecord, tapped::Tapped, thread};
+use crate::{records::RawRecord, tapped::Tapped, thread};
 use gputap_cupti::{
     abi::CuContext,
     constants::{
@@ -23,7 +23,7 @@ use gputap_ringbuf::{
 /// The arguments are what CUPTI passes to buffer-completed, and this is such a callback.
 pub unsafe fn completed(tapped: &Tapped, context: CuContext, stream_id: u32, buffer: *mut u8, valid_bytes: usize) {
     let start_ns = monotonic_ns();
-    if tapped.pool.which(buffer) == Returned::Pooled {
+    if !tapped.pool.is_spare(buffer) {
         // SAFETY: the caller's promise; the buffer is given back only afterwards.
         let mut records = unsafe { tapped.records.records(buffer, valid_bytes) };
         match tapped.tap.enter_lane(thread::pointer(), thread::id()) {

@@ -30,14 +30,6 @@ unsafe impl Send for BufferPool {}
 // SAFETY: as for Send.
 unsafe impl Sync for BufferPool {}
 
-/// A buffer that came back: ours, or the spare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Returned {
-    Pooled,
-    /// The spare buffer, which several requests may have shared: its contents mean nothing.
-    Spare,
-}
-
 impl BufferPool {
     /// Maps the region; touches nothing yet. `None` where there is no address space for it.
     pub fn new() -> Option<BufferPool> {
@@ -92,9 +84,9 @@ impl BufferPool {
         self.buffer(BUFFERS)
     }
 
-    /// Which buffer this is, before it is given back.
-    pub fn which(&self, buffer: *mut u8) -> Returned {
-        if buffer == self.spare() { Returned::Spare } else { Returned::Pooled }
+    /// Whether this is the spare, which several requests may have shared: its contents mean nothing.
+    pub fn is_spare(&self, buffer: *mut u8) -> bool {
+        buffer == self.spare()
     }
 
     /// Takes a buffer back from CUPTI.
@@ -160,7 +152,7 @@ mod tests {
         let all: std::collections::HashSet<_> = std::iter::from_fn(|| pool.take()).collect();
         assert_eq!(all.len(), BUFFERS);
         assert!(!all.contains(&pool.spare()));
-        assert_eq!(pool.which(pool.spare()), Returned::Spare);
+        assert!(pool.is_spare(pool.spare()));
         // Giving the spare back changes nothing.
         pool.give_back(pool.spare());
         assert_eq!(pool.take(), None);
