@@ -5,7 +5,7 @@ use crate::{
     backing::reserve::{ReserveError, Reserver},
     store::writer::StoreWriter,
     tap::TapWriter,
-    words::MappedWords,
+    words::Words,
 };
 
 /// How far ahead of the writers room is kept.
@@ -52,7 +52,7 @@ impl Housekeeper {
 
     /// Reserves the next piece of what is missing, the most urgent first. What there is no room for does not keep
     /// smaller wants from being met.
-    pub fn step(&mut self, tap: &TapWriter) -> Step {
+    pub fn step<W: Words>(&mut self, tap: &TapWriter<W>) -> Step {
         let layout = tap.layout();
         let definitions = (&tap.definitions.store, layout.definitions, self.ahead.definition_bytes);
         let cubins = (&tap.cubins.store, layout.cubins, self.ahead.cubin_bytes);
@@ -69,7 +69,7 @@ impl Housekeeper {
         result
     }
 
-    fn add_lane(&mut self, tap: &TapWriter) -> Step {
+    fn add_lane<W: Words>(&mut self, tap: &TapWriter<W>) -> Step {
         let Some(lane) = tap.directory.wants_reservation(self.ahead.lanes) else { return Step::Enough };
         let (layout, size_bytes) = (tap.layout(), tap.layout().sizes.lane_words as u64 * 8);
         match self.reserver.reserve(layout.lane_data(lane) as u64 * 8, size_bytes) {
@@ -81,14 +81,14 @@ impl Housekeeper {
         }
     }
 
-    fn extend(&mut self, store: &StoreWriter<MappedWords>, start_bytes: u64, ahead_bytes: u64) -> Step {
+    fn extend<W: Words>(&mut self, store: &StoreWriter<W>, start_bytes: u64, ahead_bytes: u64) -> Step {
         let reserved = store.reserved_bytes();
         let wanted = (store.used_bytes() + ahead_bytes).min(store.capacity_bytes());
         let missing = wanted.saturating_sub(reserved);
         let step = missing.min(self.ahead.step_bytes);
         let page = crate::layout::PAGE_BYTES as u64;
         // Small remainders wait until a step is worth a system call.
-        let worth_it = missing >= (ahead_bytes / 16).max(page) || wanted == store.capacity_bytes();
+        let worth_it = missing >= (ahead_bytes / 16).max(page).min(ahead_bytes) || wanted == store.capacity_bytes();
         if step == 0 || !worth_it {
             return Step::Enough;
         }
@@ -103,7 +103,7 @@ impl Housekeeper {
     }
 
     /// Frees the lanes of threads that `is_gone` says no longer exist.
-    pub fn free_lanes(&mut self, tap: &TapWriter, is_gone: impl Fn(u64) -> bool) -> usize {
-        tap.directory.free_lanes_of_the_dead(is_gone)
+    pub fn free_lanes<W: Words>(&mut self, tap: &TapWriter<W>, is_gone: impl Fn(u64) -> bool) -> usize {
+        tap.free_lanes(is_gone)
     }
 }

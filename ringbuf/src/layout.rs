@@ -12,7 +12,8 @@
 //! cubin bytes       reserved ahead in steps
 //! definition bytes  reserved ahead in steps
 //! ```
-//! All positions are in 64-bit words, native (little) endian; x86_64 and aarch64 share the layout.
+//! All positions are in 64-bit words, native (little) endian; x86_64 and aarch64 share the layout. Page boundaries are
+//! those of the largest pages in use, 64 KiB on some aarch64 kernels: only whole pages can be reserved.
 
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64;
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 /// "gputapRB" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"gputapRB");
 /// Readers refuse another major.
-pub const ABI_MAJOR: u32 = 1;
+pub const ABI_MAJOR: u32 = 2;
 /// Grows with additions that old readers can skip.
 pub const ABI_MINOR: u32 = 0;
 
@@ -28,7 +29,7 @@ pub const ABI_MINOR: u32 = 0;
 pub const LINE: usize = 16;
 const _: () = assert!(size_of::<CachePadded<AtomicU64>>() == LINE * 8, "the ABI fixes 128-byte lines");
 
-pub const PAGE_BYTES: usize = 4096;
+pub const PAGE_BYTES: usize = 64 * 1024;
 #[cfg(not(loom))]
 pub const CHUNK_WORDS: usize = 64 * 1024 / 8;
 /// Small enough for loom to see a lane lapped within a few records.
@@ -54,6 +55,8 @@ pub mod ident {
     pub const DEFINITION_SLOTS: usize = 15;
     pub const DEFINITION_BYTES: usize = 16;
     pub const BACKING: usize = 17;
+    /// Of all words between the ABI and the end of the block, but this one.
+    pub const CHECK: usize = 18;
     pub const WORDS: usize = 64;
 }
 

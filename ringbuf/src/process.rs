@@ -38,6 +38,13 @@ pub fn is_running(proc_pid: &Path) -> bool {
     lives(proc_pid) || threads().any(|thread| lives(&thread.path()))
 }
 
+/// Whether the kernel is sure that this process has no thread `tid`. False where it will not say.
+pub fn has_no_thread(tid: u64) -> bool {
+    // SAFETY: no memory is passed, and signal 0 is only asked about.
+    let failed = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid as libc::pid_t, 0) } != 0;
+    failed && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
 /// Whether a file of user `uid` may have been made by the process: it runs, or ran, as that user, or root vouches.
 pub fn may_own(proc_pid: &Path, uid: u32) -> bool {
     let uids = |status: String| {
@@ -117,6 +124,18 @@ pub fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_gone_only_when_it_has_ended() {
+        // SAFETY: no preconditions.
+        let tid = || unsafe { libc::gettid() } as u64;
+        let ended = std::thread::spawn(tid).join().unwrap();
+        assert!(!has_no_thread(tid()) && !has_no_thread(0) && !has_no_thread(u64::MAX));
+        // The kernel forgets a thread a moment after it woke who waited for it.
+        while !has_no_thread(ended) {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn this_process_is_found_by_its_facts() {

@@ -12,35 +12,37 @@ use crate::{
     layout::{LANE_HEADER_WORDS, Layout, SLOT_WORDS, STORE_CONTROL_WORDS},
     process,
     store::{
-        EntryKind,
-        writer::{NoEntry, StoreWriter},
+        EntryKind, content_xor,
+        writer::{About, NoEntry, StoreWriter},
     },
-    words::MappedWords,
+    words::{MappedWords, Words, heap_words},
 };
 
-/// One segment, written by its own process.
-pub struct TapWriter {
-    words: MappedWords,
+/// One segment, written by its own process. `W` is how its words are seen: as they are, or through something that
+/// watches every access.
+pub struct TapWriter<W: Words = MappedWords> {
+    mapped: MappedWords,
+    words: W,
     layout: Layout,
-    pub(crate) directory: LaneDirectory,
-    lanes: Box<[LaneWriter<MappedWords>]>,
-    pub(crate) cubins: Area,
-    pub(crate) definitions: Area,
+    pub(crate) directory: LaneDirectory<W>,
+    lanes: Box<[LaneWriter<W>]>,
+    pub(crate) cubins: Area<W>,
+    pub(crate) definitions: Area<W>,
 }
 
 /// A store and its bytes.
-pub(crate) struct Area {
-    pub store: StoreWriter<MappedWords>,
+pub(crate) struct Area<W: Words> {
+    pub store: StoreWriter<W>,
     bytes: MappedWords,
 }
 
 /// A lane entered by the calling thread; at most one at a time.
-pub struct Lane<'a> {
-    entered: Entered<'a>,
-    writer: &'a LaneWriter<MappedWords>,
+pub struct Lane<'a, W: Words = MappedWords> {
+    entered: Entered<'a, W>,
+    writer: &'a LaneWriter<W>,
 }
 
-impl Lane<'_> {
+impl<W: Words> Lane<'_, W> {
     pub fn index(&self) -> usize {
         self.entered.index
     }
@@ -60,26 +62,38 @@ pub struct ModuleLoad {
     pub context: u64,
 }
 
+/// A copy is checked in pieces that stay in the first-level cache.
+const PIECE_BYTES: usize = 16 << 10;
+
 impl TapWriter {
     /// The writer of a segment that was just made. It can be read by nobody until [`TapWriter::publish`].
     pub fn new(created: &Created) -> TapWriter {
-        let (words, layout) = (created.words.clone(), created.layout);
+        TapWriter::seen_through(created, |words| words)
+    }
+}
+
+impl<W: Words> TapWriter<W> {
+    /// The same, with every part of the segment, and the private words beside it, seen through `view`.
+    pub fn seen_through(created: &Created, view: impl Fn(MappedWords) -> W) -> TapWriter<W> {
+        let (mapped, layout) = (created.words.clone(), created.layout);
         let sizes = layout.sizes;
+        let part = |start: usize, len: usize| view(mapped.part(start, len));
         let lane = |i| {
-            let header = words.part(layout.lane_header(i), LANE_HEADER_WORDS);
-            LaneWriter::new(header, words.part(layout.lane_data(i), sizes.lane_words), sizes.lane_words)
+            let header = part(layout.lane_header(i), LANE_HEADER_WORDS);
+            LaneWriter::new(header, part(layout.lane_data(i), sizes.lane_words), sizes.lane_words)
         };
         let area = |control: usize, slots: usize, data: usize, size_bytes: usize| Area {
             store: StoreWriter::new(
-                words.part(control, STORE_CONTROL_WORDS),
-                words.part(control + STORE_CONTROL_WORDS, slots * SLOT_WORDS),
+                part(control, STORE_CONTROL_WORDS),
+                part(control + STORE_CONTROL_WORDS, slots * SLOT_WORDS),
                 slots,
                 size_bytes,
             ),
-            bytes: words.part(data, size_bytes / 8),
+            bytes: mapped.part(data, size_bytes / 8),
         };
+        let directory = view(heap_words(LaneDirectory::<W>::words_needed(sizes.lanes)));
         TapWriter {
-            directory: LaneDirectory::new(sizes.lanes),
+            directory: LaneDirectory::new(directory, sizes.lanes),
             lanes: (0..sizes.lanes).map(lane).collect(),
             cubins: area(layout.cubin_control, sizes.cubin_slots, layout.cubins, sizes.cubin_bytes),
             definitions: area(
@@ -88,7 +102,8 @@ impl TapWriter {
                 layout.definitions,
                 sizes.definition_bytes,
             ),
-            words,
+            words: view(mapped.clone()),
+            mapped,
             layout,
         }
     }
@@ -103,13 +118,13 @@ impl TapWriter {
     }
 
     /// The status block; to be used by one thread at a time.
-    pub fn status(&self) -> StatusWriter<MappedWords> {
+    pub fn status(&self) -> StatusWriter<W> {
         StatusWriter::new(self.words.clone())
     }
 
     /// The same segment as its readers see it.
     pub fn as_reader(&self) -> Result<Attached, crate::header::identity::BadHeader> {
-        Attached::new(self.words.clone(), self.words.len() as u64 * 8)
+        Attached::new(self.mapped.clone(), self.mapped.len() as u64 * 8)
     }
 
     pub fn count(&self, counter: Counter, by: u64) {
@@ -122,10 +137,22 @@ impl TapWriter {
 
     /// The lane of the calling thread, whose thread pointer is `thread` and whose id is `tid` (0 if unknown). The
     /// caller counts what it cannot write: [`Refused`] says as what.
-    pub fn enter_lane(&self, thread: u64, tid: u64) -> Result<Lane<'_>, Refused> {
+    pub fn enter_lane(&self, thread: u64, tid: u64) -> Result<Lane<'_, W>, Refused> {
         let entered = self.directory.enter(thread, tid)?;
         let Some(writer) = self.lanes.get(entered.index) else { return Err(Refused::NoLane) };
+        if entered.broken_off {
+            writer.recover();
+        }
         Ok(Lane { entered, writer })
+    }
+
+    /// Housekeeping: makes the lanes of threads that `is_gone` says no longer exist free for others; gives how many.
+    pub(crate) fn free_lanes(&self, is_gone: impl Fn(u64) -> bool) -> usize {
+        self.directory.free_lanes_of_the_dead(is_gone, |index| {
+            if let Some(writer) = self.lanes.get(index) {
+                writer.recover();
+            }
+        })
     }
 
     /// Stores the cubin of a load, once for equal bytes, and counts the load and what became of it.
@@ -142,12 +169,14 @@ impl TapWriter {
         }
         // SAFETY: the caller's promise.
         let stored = unsafe { self.cubins.put(EntryKind::Cubin, image, len, u64::from(load.module_id), load.context) };
-        match stored {
-            Ok(_) => self.count(Counter::CubinBytes, len as u64),
-            Err(NoEntry::Full) => self.count(Counter::ModulesFull, 1),
-            Err(NoEntry::NotReserved) => self.count(Counter::ModulesNotReserved, 1),
-            Err(NoEntry::Contended) => self.count(Counter::ModulesContended, 1),
-        }
+        let refused = match stored {
+            Ok(_) => return self.count(Counter::CubinBytes, len as u64),
+            Err(NoEntry::Full) => Counter::ModulesFull,
+            Err(NoEntry::NotReserved) => Counter::ModulesNotReserved,
+            Err(NoEntry::Contended) => Counter::ModulesContended,
+        };
+        self.count(refused, 1);
+        self.cubins.store.refuse(len as u64, process::monotonic_ns(), u64::from(load.module_id));
     }
 
     /// Stores a kernel's name and gives its slot; `None`, counted, where there is no room.
@@ -168,7 +197,7 @@ impl TapWriter {
     }
 }
 
-impl Area {
+impl<W: Words> Area<W> {
     /// # Safety
     /// `bytes` points to `len` bytes that can be read and do not change during the call.
     unsafe fn holds(&self, offset_bytes: u64, bytes: *const u8, len: usize) -> bool {
@@ -183,9 +212,18 @@ impl Area {
     unsafe fn put(&self, kind: EntryKind, bytes: *const u8, len: usize, a: u64, b: u64) -> Result<u32, NoEntry> {
         let entry = self.store.allocate(kind, len as u64)?;
         let Some(to) = self.bytes.bytes_at(entry.offset_bytes as usize, len) else { return Err(NoEntry::Full) };
-        // SAFETY: `to` is room that was just allocated to this call alone, below RESERVED_BYTES, so its pages are
-        // there; `bytes` is the caller's promise; they cannot overlap, since the room was nobody's before.
-        unsafe { std::ptr::copy_nonoverlapping(bytes, to.as_ptr(), len) };
-        Ok(self.store.publish(entry, process::monotonic_ns(), a, b))
+        let mut xor = 0;
+        for start in (0..len).step_by(PIECE_BYTES) {
+            let piece_len = PIECE_BYTES.min(len - start);
+            // SAFETY: `start + piece_len <= len`. `to` is room that was just allocated to this call alone, below
+            // RESERVED_BYTES, so its pages are there; `bytes` is the caller's promise; they cannot overlap, since the
+            // room was nobody's before.
+            let piece = unsafe {
+                std::ptr::copy_nonoverlapping(bytes.add(start), to.as_ptr().add(start), piece_len);
+                std::slice::from_raw_parts(bytes.add(start), piece_len)
+            };
+            xor ^= content_xor(piece);
+        }
+        Ok(self.store.publish(entry, About { content_xor: xor, first_ns: process::monotonic_ns(), a, b }))
     }
 }

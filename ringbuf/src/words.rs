@@ -26,17 +26,14 @@ pub trait Words: ReadWords {
     /// Gives the word found, and whether it was `expected` and is now `new`.
     fn compare_exchange(&self, index: usize, expected: u64, new: u64, order: Ordering) -> Result<u64, u64>;
 
-    /// Copies `from` to `start`, each word with one relaxed store.
-    fn store_all(&self, start: usize, from: &[u64]) {
+    /// Copies `from` to the words after `start`, and `head(the exclusive or of them all)` to `start` itself, each with
+    /// one relaxed store.
+    #[track_caller]
+    fn store_headed(&self, start: usize, from: &[u64], head: impl Fn(u64) -> u64) {
         for (i, word) in from.iter().enumerate() {
-            self.store(start + i, *word, Ordering::Relaxed);
+            self.store(start + 1 + i, *word, Ordering::Relaxed);
         }
-    }
-
-    /// The same with one word more before them.
-    fn store_headed(&self, start: usize, head: u64, from: &[u64]) {
-        self.store(start, head, Ordering::Relaxed);
-        self.store_all(start + 1, from);
+        self.store(start, head(xor(from)), Ordering::Relaxed);
     }
 }
 
@@ -153,17 +150,9 @@ impl Words for MappedWords {
     }
 
     #[inline]
-    fn store_all(&self, start: usize, from: &[u64]) {
-        if let Some(words) = self.run(start, from.len()) {
-            copy_in(from, words);
-        }
-    }
-
-    #[inline]
-    fn store_headed(&self, start: usize, head: u64, from: &[u64]) {
+    fn store_headed(&self, start: usize, from: &[u64], head: impl Fn(u64) -> u64) {
         if let Some((first, rest)) = self.run(start, from.len() + 1).and_then(<[_]>::split_first) {
-            first.store(head, Ordering::Relaxed);
-            copy_in(from, rest);
+            first.store(head(copy_in(from, rest)), Ordering::Relaxed);
         }
     }
 }
@@ -179,18 +168,32 @@ fn copy_out(from: &[AtomicU64], to: &mut [u64]) {
     rest.iter_mut().zip(from_rest).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
 }
 
-/// As [`copy_out`].
+/// As [`copy_out`]; gives the exclusive or of the words copied.
 #[inline]
-fn copy_in(from: &[u64], to: &[AtomicU64]) {
+fn copy_in(from: &[u64], to: &[AtomicU64]) -> u64 {
     let (steps, rest) = to.as_chunks::<8>();
     let (from_steps, from_rest) = from.as_chunks::<8>();
+    let mut xor = 0;
     for (to, from) in steps.iter().zip(from_steps) {
-        (0..8).for_each(|i| to[i].store(from[i], Ordering::Relaxed));
+        for i in 0..8 {
+            to[i].store(from[i], Ordering::Relaxed);
+            xor ^= from[i];
+        }
     }
-    rest.iter().zip(from_rest).for_each(|(to, from)| to.store(*from, Ordering::Relaxed));
+    for (to, from) in rest.iter().zip(from_rest) {
+        to.store(*from, Ordering::Relaxed);
+        xor ^= from;
+    }
+    xor
 }
 
-/// Private words for tests and tools: the same protocol without a mapping.
+/// The exclusive or of some words: what records and entries are checked by. A wrong bit, or byte, always shows in it.
+#[inline]
+pub fn xor(words: &[u64]) -> u64 {
+    words.iter().fold(0, |xor, word| xor ^ word)
+}
+
+/// Private words, all 0: the same protocol without a mapping.
 pub fn heap_words(len: usize) -> MappedWords {
     let words: Box<[AtomicU64]> = (0..len).map(|_| AtomicU64::new(0)).collect();
     let words = Arc::new(words);

@@ -13,9 +13,9 @@ use gputap_ringbuf::{
         status::{ClockPoint, Reason, State},
     },
     housekeeping::{Ahead, Housekeeper, Step},
-    lane::{CHUNK_HEADER_WORDS, header, reader::LaneReader},
-    layout::{CHUNK_WORDS, Layout, Sizes},
-    store::reader::StoreReader,
+    lane::{CHUNK_HEADER_WORDS, chunk_check, header, reader::LaneReader},
+    layout::{CHUNK_WORDS, Layout, PAGE_BYTES, SLOT_WORDS, STORE_CONTROL_WORDS, Sizes},
+    store::reader::{BadEntry, StoreReader},
     sync::Ordering,
     tap::{ModuleLoad, TapWriter},
     words::{MappedWords, ReadWords, Words, heap_words},
@@ -27,9 +27,9 @@ const SIZES: Sizes = Sizes {
     lanes: 2,
     lane_words: 4 * CHUNK_WORDS,
     cubin_slots: 8,
-    cubin_bytes: 8192,
+    cubin_bytes: PAGE_BYTES,
     definition_slots: 8,
-    definition_bytes: 4096,
+    definition_bytes: PAGE_BYTES,
 };
 const RECORDS: u64 = 5000;
 /// Drains after which a lane that nobody writes has to be at its end.
@@ -55,7 +55,7 @@ fn segment() -> MappedWords {
     for n in 1..5u8 {
         let image = vec![n; 100 * usize::from(n)];
         // SAFETY: `image` can be read and does not change.
-        unsafe { tap.store_cubin(image.as_ptr(), image.len(), ModuleLoad::default()) };
+        unsafe { tap.store_cubin(image.as_ptr(), image.len(), ModuleLoad { module_id: 7, context: 9 }) };
         tap.store_kernel_name(&image, 0).unwrap();
     }
     tap.publish();
@@ -95,12 +95,17 @@ fn read_all(attached: &Attached, mut each_record: impl FnMut(gputap_ringbuf::lan
     read_store(attached.definitions());
 }
 
+/// Every entry that a reader takes is one that was stored; the others are counted.
 fn read_store(mut store: StoreReader) {
-    let mut bytes = 0;
+    let mut entries = 0;
     while let Some(entry) = store.next_entry() {
-        bytes += store.read(&entry).len();
+        if let Ok(bytes) = store.read(&entry) {
+            assert!(bytes.len() == 100 * usize::from(bytes[0]) && bytes.iter().all(|b| *b == bytes[0]), "{entry:?}");
+            assert!((entry.kind == 1) == (entry.a == 7) && entry.kind <= 2, "{entry:?}");
+        }
+        entries += 1;
     }
-    assert!(bytes <= 8 * 8192 && store.unfinished() <= 8);
+    assert!(entries <= 8 && store.unfinished() <= 8);
 }
 
 fn attach(words: &MappedWords) -> Option<Attached> {
@@ -118,20 +123,80 @@ fn the_untouched_segment_is_read_whole() {
     assert!(count > 3000 && count < RECORDS + 50, "one lane is lapped: {count}");
 }
 
+const ALL_BYTES: std::ops::Range<usize> = 0..8;
+
+/// Reads the segment with each of these bits of word `at` wrong.
+fn flip(words: &MappedWords, at: usize, bytes: impl Iterator<Item = usize>) {
+    let right = words.load(at, Ordering::Relaxed);
+    for wrong in bytes.flat_map(|byte| [0x01u64, 0x80, 0xff].map(|bits| bits << (8 * byte))) {
+        words.store(at, right ^ wrong, Ordering::Relaxed);
+        if let Some(attached) = attach(words) {
+            read_all(&attached, pattern::check);
+        }
+    }
+    words.store(at, right, Ordering::Relaxed);
+}
+
 #[test]
 fn any_one_wrong_byte_of_the_head_is_an_error_or_harmless() {
     let words = segment();
-    let fixed_words = Layout::new(SIZES).fixed_words;
-    for at in 0..fixed_words {
+    let layout = Layout::new(SIZES);
+    let used = layout.definition_control + STORE_CONTROL_WORDS + SIZES.definition_slots * SLOT_WORDS;
+    (0..used).for_each(|at| flip(&words, at, ALL_BYTES));
+}
+
+#[test]
+fn any_one_wrong_byte_of_the_identity_is_an_error() {
+    let words = segment();
+    for at in 0..gputap_ringbuf::layout::ident::WORDS {
         let right = words.load(at, Ordering::Relaxed);
-        for flip in (0..8).flat_map(|byte| [0x01u64, 0x80, 0xff].map(|bits| bits << (8 * byte))) {
-            words.store(at, right ^ flip, Ordering::Relaxed);
-            if let Some(attached) = attach(&words) {
-                read_all(&attached, pattern::check);
-            }
+        for byte in ALL_BYTES {
+            words.store(at, right ^ 1 << (8 * byte), Ordering::Relaxed);
+            assert!(attach(&words).is_none(), "word {at}, byte {byte}");
         }
         words.store(at, right, Ordering::Relaxed);
     }
+}
+
+/// Of the lanes every seventeenth word, a byte each, in both halves of chunks and of records.
+#[test]
+fn any_one_wrong_byte_of_the_lanes_and_stores_costs_records_or_entries_and_makes_none_wrong() {
+    let words = segment();
+    let layout = Layout::new(SIZES);
+    (layout.lanes..layout.cubins).step_by(17).for_each(|at| flip(&words, at, at % 8..at % 8 + 1));
+    let entries_words = 4 * 512 / 8;
+    let areas = [layout.cubins, layout.definitions].into_iter().flat_map(|start| start..start + entries_words);
+    areas.for_each(|at| flip(&words, at, ALL_BYTES));
+}
+
+#[test]
+fn a_wrong_byte_in_an_entry_is_told_from_the_entry() {
+    let words = segment();
+    let attached = attach(&words).unwrap();
+    let at = attached.layout().cubins + 1;
+    words.store(at, words.load(at, Ordering::Relaxed) ^ 0x100, Ordering::Relaxed);
+    let mut store = attached.cubins();
+    let read = std::iter::from_fn(|| store.next_entry()).collect::<Vec<_>>();
+    let changed = read.iter().filter(|entry| store.read(entry) == Err(BadEntry::Changed)).count();
+    assert_eq!((read.len(), changed), (4, 1));
+}
+
+#[test]
+fn a_segment_of_another_machine_or_version_is_refused_with_a_word() {
+    let words = segment();
+    let refused = |index: usize, value: u64| {
+        let right = words.load(index, Ordering::Relaxed);
+        words.store(index, value, Ordering::Relaxed);
+        let error = Attached::new(words.clone(), words.len() as u64 * 8).err().map(|e| e.to_string());
+        words.store(index, right, Ordering::Relaxed);
+        error.unwrap()
+    };
+    let magic = words.load(0, Ordering::Relaxed);
+    assert!(refused(0, magic.swap_bytes()).contains("other byte order"));
+    assert!(refused(0, 0).contains("not a gputap segment"));
+    let abi = words.load(1, Ordering::Relaxed);
+    assert!(refused(1, abi + (1 << 32)).contains("use the gputap that the job was started with"));
+    assert!(refused(11, 1).contains("check word"));
 }
 
 #[test]
@@ -176,8 +241,10 @@ fn a_broken_chunk_costs_its_own_records_and_no_others() {
 fn entries_outside_the_store_or_larger_than_any_are_refused() {
     let words = segment();
     let attached = attach(&words).unwrap();
-    let slots = attached.layout().cubin_control + gputap_ringbuf::layout::STORE_CONTROL_WORDS;
-    for (word, value) in [(2, 8193), (2, u64::MAX), (3, 8193), (3, u64::MAX), (3, 1 << 40)] {
+    let slots = attached.layout().cubin_control + STORE_CONTROL_WORDS;
+    for (word, value) in
+        [(2, PAGE_BYTES as u64 + 1), (2, u64::MAX), (3, PAGE_BYTES as u64 + 1), (3, u64::MAX), (3, 1 << 40)]
+    {
         let right = words.load(slots + word, Ordering::Relaxed);
         words.store(slots + word, value, Ordering::Relaxed);
         let mut store = attached.cubins();
@@ -192,7 +259,7 @@ fn entries_outside_the_store_or_larger_than_any_are_refused() {
 fn a_bad_entry_among_those_waited_for_does_not_hide_the_good_ones() {
     let words = segment();
     let attached = attach(&words).unwrap();
-    let slots = attached.layout().cubin_control + gputap_ringbuf::layout::STORE_CONTROL_WORDS;
+    let slots = attached.layout().cubin_control + STORE_CONTROL_WORDS;
     (0..4).for_each(|slot| words.store(slots + 8 * slot, 1, Ordering::Relaxed));
     let mut store = attached.cubins();
     assert_eq!(store.next_entry(), None);
@@ -229,7 +296,7 @@ proptest! {
             words.store(layout.lane_header(lane) + word, value, Ordering::Relaxed);
         }
         if let Some(attached) = attach(&words) {
-            read_all(&attached, |_| ());
+            read_all(&attached, pattern::check);
         }
     }
 }
@@ -260,7 +327,10 @@ impl ReadWords for NothingButPadding {
         assert!(chunk < 1_000, "one drain reads without end");
         to.fill(0);
         to[0] = chunk;
-        to[CHUNK_HEADER_WORDS] = ((CHUNK_WORDS - CHUNK_HEADER_WORDS - 1) as u64) << 16;
+        to[2] = chunk_check(chunk, 0);
+        // Kind 0 and the length; the check of what has no number and no payload is the same half again.
+        let low = ((CHUNK_WORDS - CHUNK_HEADER_WORDS - 1) as u64) << 16;
+        to[CHUNK_HEADER_WORDS] = low | low << 32;
     }
 }
 

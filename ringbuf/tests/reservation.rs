@@ -10,6 +10,7 @@ use gputap_ringbuf::{
     housekeeping::{Ahead, Housekeeper, Step},
     lane::directory::Refused,
     layout::{CHUNK_WORDS, Sizes},
+    store::EntryKind,
     tap::{ModuleLoad, TapWriter},
 };
 
@@ -18,7 +19,7 @@ const MIB: u64 = 1 << 20;
 const SIZES: Sizes = Sizes {
     lanes: 8,
     lane_words: 4 * CHUNK_WORDS,
-    cubin_slots: 16,
+    cubin_slots: 32,
     cubin_bytes: 16 << 20,
     definition_slots: 16,
     definition_bytes: 1 << 20,
@@ -45,7 +46,7 @@ fn count(tap: &TapWriter, counter: Counter) -> u64 {
 
 fn cubins(tap: &TapWriter) -> usize {
     let mut store = tap.as_reader().unwrap().cubins();
-    std::iter::from_fn(|| store.next_entry()).count()
+    std::iter::from_fn(|| store.next_entry()).filter(|entry| entry.kind == EntryKind::Cubin as u16).count()
 }
 
 #[test]
@@ -80,6 +81,9 @@ fn at_the_cap_loads_are_refused_as_full() {
     while let Step::Reserved = housekeeper.step(&tap) {}
     (0..20).for_each(|n| store(&tap, &vec![n; MIB as usize]));
     assert_eq!((cubins(&tap), count(&tap, Counter::ModulesFull)), (16, 4));
+    let mut store = tap.as_reader().unwrap().cubins();
+    let refused = std::iter::from_fn(|| store.next_entry()).find(|e| e.kind == EntryKind::RefusedCubin as u16).unwrap();
+    assert_eq!((refused.b, refused.uses), (MIB, 4));
     assert!(matches!(housekeeper.step(&tap), Step::Enough));
 }
 

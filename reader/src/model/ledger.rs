@@ -12,6 +12,8 @@ pub mod reason {
     pub const UNDECODABLE: &str = "undecodable";
     /// Mangled: a broken writer's, never our shim's.
     pub const UNREADABLE: &str = "unreadable";
+    /// Begun by a thread that ended in the middle.
+    pub const ABANDONED: &str = "abandoned";
     /// In a buffer that was thrown away, because CUPTI held all that there are.
     pub const POOL_EMPTY: &str = "pool_empty";
     /// Counted by the shim, but never finished: the process ended in the middle.
@@ -29,6 +31,7 @@ pub struct Ledger {
     pub before_attach: u64,
     pub undecodable: u64,
     pub unreadable: u64,
+    pub abandoned: u64,
     /// What the shim lost itself, by its name for the reason.
     pub lost_by_shim: Vec<(&'static str, u64)>,
     /// The target has ended and the lanes have been drained for the last time.
@@ -58,6 +61,7 @@ impl Ledger {
         add(reason::BEFORE_ATTACH, self.before_attach);
         add(reason::UNDECODABLE, self.undecodable);
         add(reason::UNREADABLE, self.unreadable);
+        add(reason::ABANDONED, self.abandoned);
         let seen = lost.iter().fold(self.delivered, |sum, lost| sum.saturating_add(lost.count));
         let open = self.attempted.saturating_sub(seen);
         if self.ended && open > 0 {
@@ -90,13 +94,14 @@ mod tests {
         #[test]
         fn the_books_always_balance(
             attempted in 0u64..1 << 40, delivered in 0u64..1 << 40, overwritten in 0u64..1 << 40,
-            before_attach in 0u64..1 << 40, undecodable in 0u64..9, unreadable in 0u64..9, no_lane in 0u64..9, dropped in 0u64..9,
+            before_attach in 0u64..1 << 40, undecodable in 0u64..9, unreadable in 0u64..9, abandoned in 0u64..9,
+            no_lane in 0u64..9, dropped in 0u64..9,
             ended: bool, held_by_cupti_unknown: bool,
         ) {
             let lost_by_shim = vec![("no_lane", no_lane), ("cupti_dropped", dropped), ("overwritten", no_lane)];
             let ledger = Ledger {
-                attempted, delivered, overwritten, before_attach, undecodable, unreadable, lost_by_shim, ended, held_by_cupti_unknown,
-                thrown_away_unknown: false,
+                attempted, delivered, overwritten, before_attach, undecodable, unreadable, abandoned, lost_by_shim, ended,
+                held_by_cupti_unknown, thrown_away_unknown: false,
             };
             let counts = ledger.balance();
             let lost: u64 = counts.lost.iter().map(|lost| lost.count).sum();

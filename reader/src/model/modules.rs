@@ -24,7 +24,9 @@ pub(crate) struct Modules {
 impl Modules {
     /// A cubin that was read for the first time.
     pub(crate) fn add(&mut self, slot: u32, module: Module) {
-        self.bytes = self.bytes.saturating_add(module.row.size_bytes);
+        if module.row.crc32.is_some() {
+            self.bytes = self.bytes.saturating_add(module.row.size_bytes);
+        }
         if self.by_slot.len() >= MAX_MODULES {
             self.not_shown = self.not_shown.saturating_add(1);
             return;

@@ -21,11 +21,12 @@ const PENDING: &str = "being computed";
 pub(super) struct Cubins {
     store: StoreReader,
     checks: Checks,
+    unreadable: u64,
 }
 
 impl Cubins {
     pub fn new(store: StoreReader, cupti_crc: Option<CuptiCrc>) -> Cubins {
-        Cubins { store, checks: Checks::start(cupti_crc) }
+        Cubins { store, checks: Checks::start(cupti_crc), unreadable: 0 }
     }
 
     /// Reads the cubins that are new and takes in the checksums that came back; true where there are more to read.
@@ -62,11 +63,27 @@ impl Cubins {
         self.checks.library.as_ref()
     }
 
+    /// Entries that are not what was stored.
+    pub fn broken(&self) -> u64 {
+        self.store.invalid + self.unreadable
+    }
+
     fn read(&mut self, entry: &Entry, model: &mut Model, sink: &mut Guarded<'_>) {
+        if entry.kind == EntryKind::RefusedCubin as u16 {
+            model.modules.add(entry.slot, refused(entry));
+            return;
+        }
         if entry.kind != EntryKind::Cubin as u16 || entry.len_bytes > CUBIN_MAX_BYTES {
             return;
         }
-        let bytes = self.store.read(entry);
+        let bytes = match self.store.read(entry) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.unreadable += 1;
+                model.modules.add(entry.slot, not_kept(entry, entry.len_bytes, format!("not read: {error}")));
+                return;
+            }
+        };
         let crc32 = crc32(&bytes);
         let parsed = Cubin::parse(&bytes);
         let row = row(entry, crc32, parsed.as_ref().map_err(ToString::to_string));
@@ -83,6 +100,18 @@ impl Cubins {
         });
         self.checks.add(*entry, bytes, model, sink);
     }
+}
+
+/// Cubins of one size that the tap had no room for.
+fn refused(entry: &Entry) -> Module {
+    let why = "not kept: the tap had no room for cubins of this size (GPUTAP_CUBIN_MB sets how much it may keep)";
+    not_kept(entry, entry.b, why.to_owned())
+}
+
+fn not_kept(entry: &Entry, size_bytes: u64, why: String) -> Module {
+    let (slot, loads) = (entry.slot, entry.uses);
+    let row = ModuleRow { slot, size_bytes, loads, parse_error: why, ..Default::default() };
+    Module { row, first_ns: entry.first_ns }
 }
 
 fn row(entry: &Entry, crc32: u32, parsed: Result<&Cubin, String>) -> ModuleRow {
@@ -152,8 +181,11 @@ impl Checks {
         while worker.has_room() && budget > 0 {
             let Some(entry) = self.waiting.pop_front() else { return };
             budget = budget.saturating_sub(entry.len_bytes.max(1));
-            if !worker.submit(entry.slot, store.read(&entry)) {
-                answer(entry.slot, Err("the thread that computes it is gone"), model, sink);
+            let taken = store.read(&entry).map(|bytes| worker.submit(entry.slot, bytes));
+            match taken {
+                Ok(true) => {}
+                Ok(false) => answer(entry.slot, Err("the thread that computes it is gone"), model, sink),
+                Err(error) => answer(entry.slot, Err(&error.to_string()), model, sink),
             }
         }
     }

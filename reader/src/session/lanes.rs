@@ -25,6 +25,8 @@ pub(super) struct Tally {
     pub undecodable: u64,
     /// Mangled by a broken writer.
     pub unreadable: u64,
+    /// Begun by a thread that ended in the middle.
+    pub abandoned: u64,
 }
 
 /// All lanes of a tap. A lane gets a reader when it is first used.
@@ -68,6 +70,7 @@ impl Lanes {
             tally.overwritten = tally.overwritten.saturating_add(drained.overwritten);
             tally.before_attach = tally.before_attach.saturating_add(drained.before_attach);
             tally.unreadable = tally.unreadable.saturating_add(drained.unreadable);
+            tally.abandoned = tally.abandoned.saturating_add(drained.abandoned);
             budget = budget.saturating_sub(drained.delivered);
             more |= drained.more;
         }

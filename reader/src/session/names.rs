@@ -16,11 +16,12 @@ pub(super) struct Names {
     store: StoreReader,
     known: SlotSet,
     budget_bytes: u64,
+    unreadable: u64,
 }
 
 impl Names {
     pub fn new(store: StoreReader) -> Names {
-        Names { store, known: SlotSet::default(), budget_bytes: 0 }
+        Names { store, known: SlotSet::default(), budget_bytes: 0, unreadable: 0 }
     }
 
     /// Reads the names that are new; true where there are more. Done before the events of a step, so that events find
@@ -52,13 +53,21 @@ impl Names {
         }
     }
 
+    /// Entries that are not what was stored.
+    pub fn broken(&self) -> u64 {
+        self.store.invalid + self.unreadable
+    }
+
     fn learn(&mut self, entry: &Entry, model: &mut Model, sink: &mut Guarded<'_>) {
         if entry.kind != EntryKind::KernelName as u16 || entry.len_bytes > NAME_MAX_BYTES || !self.known.add(entry.slot)
         {
             return;
         }
         self.budget_bytes = self.budget_bytes.saturating_sub(entry.len_bytes);
-        let mangled = self.store.read(entry);
+        let Ok(mangled) = self.store.read(entry) else {
+            self.unreadable += 1;
+            return;
+        };
         model.name(entry.slot, &mangled);
         sink.put(|sink| sink.name(entry.slot, &mangled));
     }

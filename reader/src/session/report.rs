@@ -42,6 +42,7 @@ fn ledger(session: &Session, counters: &Counters) -> Ledger {
         before_attach: tally.before_attach,
         undecodable: tally.undecodable,
         unreadable: tally.unreadable,
+        abandoned: tally.abandoned,
         lost_by_shim: counters.lost().map(|(counter, count)| (counter.name(), count)).collect(),
         ended: session.ended,
         held_by_cupti_unknown: session.ended && was_recording,
@@ -126,6 +127,11 @@ fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String>
     );
     let names_lost = counters.get(Counter::NamesLost);
     note(names_lost > 0, format!("{names_lost} kernel names found no room; their kernels show as (unnamed)"));
+    let broken = session.names.broken() + session.cubins.broken();
+    note(
+        broken > 0,
+        format!("{broken} cubins or names in the shared memory are not what was stored, and are left out"),
+    );
     let panics = counters.get(Counter::Panics);
     note(panics > 0, format!("the tap caught {panics} defects of its own; please report this"));
     let yields = counters.get(Counter::YieldGaps);

@@ -11,7 +11,7 @@ use gputap_ringbuf::{
         status::{ClockPoint, Reason, State},
     },
     housekeeping::{Ahead, Housekeeper, Step},
-    layout::{CHUNK_WORDS, Layout, Sizes},
+    layout::{CHUNK_WORDS, Layout, PAGE_BYTES, Sizes},
     sync::Ordering,
     tap::{ModuleLoad, TapWriter},
     words::{MappedWords, ReadWords, Words, heap_words},
@@ -21,9 +21,9 @@ pub const SIZES: Sizes = Sizes {
     lanes: 2,
     lane_words: 4 * CHUNK_WORDS,
     cubin_slots: 8,
-    cubin_bytes: 8192,
+    cubin_bytes: PAGE_BYTES,
     definition_slots: 8,
-    definition_bytes: 4096,
+    definition_bytes: PAGE_BYTES,
 };
 /// One lane is lapped, in records of all lengths; the other holds a few events.
 const LAPPED_RECORDS: u64 = 1200;
@@ -84,7 +84,7 @@ fn attach(words: &MappedWords) -> Option<Attached> {
 
 fn copy_of(from: &[u64]) -> MappedWords {
     let words = heap_words(from.len());
-    words.store_all(0, from);
+    from.iter().enumerate().for_each(|(i, word)| words.store(i, *word, Ordering::Relaxed));
     words
 }
 

@@ -52,6 +52,10 @@ pub enum BadHeader {
         "the tap speaks ABI {found_major}, this gputap speaks {ABI_MAJOR}: use the gputap that the job was started with"
     )]
     OtherAbi { found_major: u32 },
+    #[error("the segment was written on a machine of the other byte order: read it there")]
+    OtherByteOrder,
+    #[error("the header is broken: its check word is {found:#x}, its contents make {expected:#x}")]
+    Broken { found: u64, expected: u64 },
     #[error("the header is broken: {0}")]
     BadSize(#[from] BadSize),
     #[error("the segment is cut short: {expected_bytes} bytes by its header, {actual_bytes} are there")]
@@ -78,6 +82,9 @@ impl Identity {
         put(ident::DEFINITION_SLOTS, sizes.definition_slots as u64);
         put(ident::DEFINITION_BYTES, sizes.definition_bytes as u64);
         put(ident::BACKING, if self.backing == Backing::Memfd { 1 } else { 0 });
+        let mut w = [0; ident::WORDS];
+        words.load_all(0, &mut w);
+        put(ident::CHECK, check(&w));
     }
 
     /// Makes the segment acceptable to readers.
@@ -90,6 +97,9 @@ impl Identity {
     pub fn read<R: ReadWords>(words: &R, actual_bytes: u64) -> Result<(Identity, Layout), BadHeader> {
         // SYNC: pairs with the Release store of MAGIC in `publish`.
         let found = words.load(ident::MAGIC, Ordering::Acquire);
+        if found == MAGIC.swap_bytes() {
+            return Err(BadHeader::OtherByteOrder);
+        }
         if found != MAGIC {
             return Err(BadHeader::NotOurs { found });
         }
@@ -98,6 +108,10 @@ impl Identity {
         let found_major = (w[ident::ABI] >> 32) as u32;
         if found_major != ABI_MAJOR {
             return Err(BadHeader::OtherAbi { found_major });
+        }
+        let (found, expected) = (w[ident::CHECK], check(&w));
+        if found != expected {
+            return Err(BadHeader::Broken { found, expected });
         }
         let size = |index: usize| usize::try_from(w[index]).unwrap_or(usize::MAX);
         let sizes = Sizes {
@@ -142,4 +156,10 @@ impl Identity {
             backing,
         }
     }
+}
+
+/// Rotated, so that two words with the same wrong byte do not make up for each other.
+fn check(w: &[u64; ident::WORDS]) -> u64 {
+    let covered = (ident::ABI..ident::WORDS).filter(|index| *index != ident::CHECK);
+    covered.fold(MAGIC, |xor, index| xor ^ w[index].rotate_left(index as u32))
 }

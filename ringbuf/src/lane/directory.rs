@@ -2,34 +2,38 @@
 //! thread pointer takes no lock, makes no call and is bounded by the number of lanes.
 //!
 //! ```text
-//! UNRESERVED ──(housekeeping reserved its memory)──► owner = FREE ──(claim)──► owner = thread pointer
-//!                                                        ▲                            │
-//!                                                        └──(housekeeping: the thread is gone)
-//! busy:  0 idle │ 1 its thread is writing │ 2 housekeeping is freeing it
+//! owner:  UNRESERVED ──(housekeeping reserved its memory)──► FREE ──(claim)──► thread pointer
+//!                                                              ▲                     │
+//!                                                              └──(housekeeping: the thread is gone)
+//! busy:   0 idle │ the id of the thread that is writing │ FREEING: housekeeping is freeing it
 //! ```
 //! A thread that inherits a dead thread's pointer inherits its lane. A write nested in a write of the same thread
-//! (a signal handler) is refused. Whoever holds `busy` may write or free; nobody waits for it.
+//! (a signal handler) is refused. Whoever holds `busy` may write or free; nobody waits for it. A thread that ends inside
+//! a write leaves its id in `busy`: its heir, or housekeeping, takes the lane over and mends it.
 
-use crate::sync::{AtomicU64, Ordering};
-use crossbeam_utils::CachePadded;
+use crate::{layout::LINE, sync::Ordering, words::Words};
 
 /// Owner words that are no thread pointer.
 const UNRESERVED: u64 = 0;
 const FREE: u64 = 1;
 
+/// Busy words that are no thread id.
 const IDLE: u64 = 0;
-const WRITING: u64 = 1;
-const FREEING: u64 = 2;
+const FREEING: u64 = u64::MAX;
+/// A writer whose id is unknown cannot be told from one that ended.
+const UNKNOWN_WRITER: u64 = u64::MAX - 1;
 
-struct Slot {
-    owner: AtomicU64,
-    tid: AtomicU64,
-    busy: AtomicU64,
+/// Words of a slot, on a line of its own.
+mod slot {
+    pub const OWNER: usize = 0;
+    pub const TID: usize = 1;
+    pub const BUSY: usize = 2;
 }
 
 /// The lanes of a process and their owners.
-pub struct LaneDirectory {
-    slots: Box<[CachePadded<Slot>]>,
+pub struct LaneDirectory<W: Words> {
+    words: W,
+    lanes: usize,
 }
 
 /// Why a thread cannot write now.
@@ -42,126 +46,173 @@ pub enum Refused {
 }
 
 /// The right to write into lane `index`, until dropped.
-pub struct Entered<'a> {
-    slot: &'a Slot,
+pub struct Entered<'a, W: Words> {
+    directory: &'a LaneDirectory<W>,
     pub index: usize,
+    /// The thread before this one ended inside a write: the lane has to be recovered first.
+    pub broken_off: bool,
 }
 
-impl Drop for Entered<'_> {
+impl<W: Words> Drop for Entered<'_, W> {
     fn drop(&mut self) {
-        leave(self.slot);
+        self.directory.leave(self.index);
     }
 }
 
-impl LaneDirectory {
+impl<W: Words> LaneDirectory<W> {
+    /// Words that a directory of `lanes` lanes needs, all 0.
+    pub const fn words_needed(lanes: usize) -> usize {
+        lanes * LINE
+    }
+
     /// A directory of `lanes` lanes, none of them reserved yet.
-    pub fn new(lanes: usize) -> Self {
-        let slot = || Slot { owner: AtomicU64::new(UNRESERVED), tid: AtomicU64::new(0), busy: AtomicU64::new(IDLE) };
-        LaneDirectory { slots: (0..lanes).map(|_| CachePadded::new(slot())).collect() }
+    pub fn new(words: W, lanes: usize) -> Self {
+        LaneDirectory { words, lanes }
     }
 
     /// The lane of the calling thread, claimed now if it has none. `thread` is its thread pointer (above 1), `tid` its
     /// id, 0 if unknown.
-    pub fn enter(&self, thread: u64, tid: u64) -> Result<Entered<'_>, Refused> {
-        for (index, slot) in self.slots.iter().enumerate() {
+    #[inline]
+    pub fn enter(&self, thread: u64, tid: u64) -> Result<Entered<'_, W>, Refused> {
+        let writer = if tid == 0 { UNKNOWN_WRITER } else { tid };
+        for index in 0..self.lanes {
             // Only this thread makes itself an owner, so it needs no order to see that it is one.
-            if slot.owner.load(Ordering::Relaxed) != thread {
+            if self.owner(index) != thread {
                 continue;
             }
-            match self.take(slot, IDLE, WRITING) {
-                Err(WRITING) => return Err(Refused::Nested),
-                Err(_) => break,
-                Ok(_) if slot.owner.load(Ordering::Relaxed) == thread => {
-                    slot.tid.store(tid, Ordering::Relaxed);
-                    return Ok(Entered { slot, index });
+            let broken_off = match self.take(index, IDLE, writer) {
+                Ok(_) => false,
+                Err(FREEING) => break,
+                Err(found) if found == writer || found == UNKNOWN_WRITER || writer == UNKNOWN_WRITER => {
+                    return Err(Refused::Nested);
                 }
-                Ok(_) => {
-                    // Housekeeping freed it between our two looks; claim another.
-                    leave(slot);
-                    break;
-                }
+                // No two living threads have the same pointer: this one has ended. Housekeeping may be faster than us.
+                Err(found) => match self.take(index, found, writer) {
+                    Ok(_) => true,
+                    Err(_) => break,
+                },
+            };
+            if self.owner(index) == thread {
+                self.put(index, slot::TID, tid);
+                return Ok(Entered { directory: self, index, broken_off });
             }
+            // Housekeeping freed it between our two looks; claim another.
+            self.leave(index);
+            break;
         }
-        self.claim(thread, tid).ok_or(Refused::NoLane)
+        self.claim(thread, tid, writer).ok_or(Refused::NoLane)
     }
 
-    fn claim(&self, thread: u64, tid: u64) -> Option<Entered<'_>> {
-        for (index, slot) in self.slots.iter().enumerate() {
-            if slot.owner.load(Ordering::Relaxed) != FREE {
+    fn claim(&self, thread: u64, tid: u64, writer: u64) -> Option<Entered<'_, W>> {
+        for index in 0..self.lanes {
+            if self.owner(index) != FREE || self.take(index, IDLE, writer).is_err() {
                 continue;
             }
-            if self.take(slot, IDLE, WRITING).is_err() {
-                continue;
-            }
+            let owner = index * LINE + slot::OWNER;
             // SYNC: pairs with the Release store of FREE by `lane_reserved`: the lane's memory is there.
-            if slot.owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                slot.tid.store(tid, Ordering::Relaxed);
-                return Some(Entered { slot, index });
+            if self.words.compare_exchange(owner, FREE, thread, Ordering::Acquire).is_ok() {
+                self.put(index, slot::TID, tid);
+                return Some(Entered { directory: self, index, broken_off: false });
             }
-            leave(slot);
+            self.leave(index);
         }
         None
     }
 
-    fn take(&self, slot: &Slot, from: u64, to: u64) -> Result<u64, u64> {
+    fn take(&self, index: usize, from: u64, to: u64) -> Result<u64, u64> {
         // SYNC: pairs with the Release store in `leave`: the next writer continues where the last one ended.
-        slot.busy.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
+        self.words.compare_exchange(index * LINE + slot::BUSY, from, to, Ordering::Acquire)
+    }
+
+    /// Gives up `busy`.
+    fn leave(&self, index: usize) {
+        // SYNC: pairs with the Acquire exchange in `take` by the next one to enter or free this lane.
+        self.words.store(index * LINE + slot::BUSY, IDLE, Ordering::Release);
+    }
+
+    fn owner(&self, index: usize) -> u64 {
+        self.get(index, slot::OWNER)
+    }
+
+    fn get(&self, index: usize, word: usize) -> u64 {
+        self.words.load(index * LINE + word, Ordering::Relaxed)
+    }
+
+    fn put(&self, index: usize, word: usize, value: u64) {
+        self.words.store(index * LINE + word, value, Ordering::Relaxed);
     }
 
     /// Housekeeping: the memory of lane `index` is reserved; it may be claimed from now on.
     pub fn lane_reserved(&self, index: usize) {
         // SYNC: pairs with the Acquire exchange in `claim`.
-        self.slots[index].owner.store(FREE, Ordering::Release);
+        self.words.store(index * LINE + slot::OWNER, FREE, Ordering::Release);
     }
 
     /// Housekeeping: the first lane without memory, if reserved lanes are fewer than `ahead`.
     pub fn wants_reservation(&self, ahead: usize) -> Option<usize> {
-        let count = |owner| self.slots.iter().filter(|s| s.owner.load(Ordering::Relaxed) == owner).count();
-        if count(FREE) >= ahead {
+        let free = (0..self.lanes).filter(|i| self.owner(*i) == FREE).count();
+        if free >= ahead {
             return None;
         }
-        self.slots.iter().position(|s| s.owner.load(Ordering::Relaxed) == UNRESERVED)
+        (0..self.lanes).find(|i| self.owner(*i) == UNRESERVED)
     }
 
-    /// Housekeeping: frees the lanes whose owner `is_gone` says no longer exists; gives how many.
-    pub fn free_lanes_of_the_dead(&self, is_gone: impl Fn(u64) -> bool) -> usize {
-        let mut freed = 0;
-        for slot in &self.slots {
-            let tid = slot.tid.load(Ordering::Relaxed);
-            // A thread whose id is unknown cannot be told from a living one.
-            if slot.owner.load(Ordering::Relaxed) <= FREE || tid == 0 || !is_gone(tid) {
-                continue;
-            }
-            if self.take(slot, IDLE, FREEING).is_err() {
-                continue;
-            }
-            // A thread may have inherited the pointer, and with it the lane, since we looked.
-            if is_gone(slot.tid.load(Ordering::Relaxed)) {
-                slot.owner.store(FREE, Ordering::Relaxed);
-                freed += 1;
-            }
-            leave(slot);
+    /// Housekeeping: frees the lanes whose owner `is_gone` says no longer exists; gives how many. A lane that its owner
+    /// left in the middle of a write is handed to `recover` first.
+    pub fn free_lanes_of_the_dead(&self, is_gone: impl Fn(u64) -> bool, recover: impl Fn(usize)) -> usize {
+        (0..self.lanes).filter(|index| self.free_if_dead(*index, &is_gone, &recover)).count()
+    }
+
+    fn free_if_dead(&self, index: usize, is_gone: &impl Fn(u64) -> bool, recover: &impl Fn(usize)) -> bool {
+        let tid = self.get(index, slot::TID);
+        // A thread whose id is unknown cannot be told from a living one.
+        if self.owner(index) <= FREE || tid == 0 || !is_gone(tid) {
+            return false;
         }
-        freed
+        let broken_off = match self.take(index, IDLE, FREEING) {
+            Ok(_) => false,
+            Err(writer) if writer < UNKNOWN_WRITER && is_gone(writer) => match self.take(index, writer, FREEING) {
+                Ok(_) => true,
+                Err(_) => return false,
+            },
+            Err(_) => return false,
+        };
+        if broken_off {
+            recover(index);
+        }
+        // A thread may have inherited the pointer, and with it the lane, since we looked.
+        let dead = is_gone(self.get(index, slot::TID));
+        if dead {
+            self.put(index, slot::OWNER, FREE);
+        }
+        self.leave(index);
+        dead
     }
-}
-
-/// Gives up `busy`.
-fn leave(slot: &Slot) {
-    // SYNC: pairs with the Acquire exchange in `take` by the next one to enter or free this lane.
-    slot.busy.store(IDLE, Ordering::Release);
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::words::{MappedWords, heap_words};
 
-    fn ready(lanes: usize) -> LaneDirectory {
-        let d = LaneDirectory::new(lanes);
+    fn directory(lanes: usize) -> LaneDirectory<MappedWords> {
+        LaneDirectory::new(heap_words(LaneDirectory::<MappedWords>::words_needed(lanes)), lanes)
+    }
+
+    fn ready(lanes: usize) -> LaneDirectory<MappedWords> {
+        let d = directory(lanes);
         (0..lanes).for_each(|i| d.lane_reserved(i));
         d
     }
 
+    /// As when the thread ends inside the write.
+    fn break_off(entered: Entered<'_, MappedWords>) {
+        std::mem::forget(entered);
+    }
+
+    fn not_expected(index: usize) {
+        panic!("lane {index} was not broken off");
+    }
     #[test]
     fn a_thread_keeps_its_lane_and_others_get_others() {
         let d = ready(2);
@@ -182,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_unreserved_lane_cannot_be_claimed() {
-        let d = LaneDirectory::new(1);
+        let d = directory(1);
         assert_eq!(d.enter(100, 1).err(), Some(Refused::NoLane));
         assert_eq!(d.wants_reservation(1), Some(0));
         d.lane_reserved(0);
@@ -194,18 +245,42 @@ mod tests {
     fn lanes_of_the_dead_are_freed_and_an_heir_keeps_its_own() {
         let d = ready(1);
         drop(d.enter(100, 1).unwrap());
-        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 9), 0);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 9, not_expected), 0);
         // The heir has the same thread pointer and another tid: it owns the lane now.
         drop(d.enter(100, 2).unwrap());
-        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 1), 0);
-        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 2), 1);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 1, not_expected), 0);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 2, not_expected), 1);
         assert_eq!(d.enter(300, 3).unwrap().index, 0);
     }
 
     #[test]
     fn a_lane_in_use_is_not_freed() {
-        let d = ready(1);
+        let d = ready(2);
         let _writing = d.enter(100, 1).unwrap();
-        assert_eq!(d.free_lanes_of_the_dead(|_| true), 0);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid != 1, not_expected), 0);
+        // Where ids are unknown, nobody can be taken for dead.
+        let _unknown = d.enter(200, 0).unwrap();
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid != 1, not_expected), 0);
+        assert_eq!(d.enter(200, 7).err(), Some(Refused::Nested));
+    }
+
+    #[test]
+    fn the_heir_of_a_thread_that_ended_inside_a_write_gets_its_lane_to_mend() {
+        let d = ready(2);
+        break_off(d.enter(100, 1).unwrap());
+        let heir = d.enter(100, 2).unwrap();
+        assert_eq!((heir.index, heir.broken_off), (0, true));
+        drop(heir);
+        assert!(!d.enter(100, 2).unwrap().broken_off);
+    }
+
+    #[test]
+    fn housekeeping_mends_and_frees_the_lane_of_a_thread_that_ended_inside_a_write() {
+        let d = ready(1);
+        break_off(d.enter(100, 1).unwrap());
+        let mended = std::cell::Cell::new(None);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 1, |index| mended.set(Some(index))), 1);
+        assert_eq!(mended.get(), Some(0));
+        assert!(!d.enter(300, 3).unwrap().broken_off);
     }
 }

@@ -1,14 +1,15 @@
 //! The reading side of a lane: copies, then validates, then hands out records from its own copy. It writes nothing to
 //! the lane, so any number of readers, stopped or dead, cost the writer nothing.
 //!
-//! Exactness: for each reader, records written before its last drain = delivered + overwritten + before_attach
-//! + unreadable (a segment that lies about its own records; never from our writer).
+//! Exactness: for each reader, records written before its last drain are its sum of delivered, overwritten,
+//! before_attach, abandoned (begun by a thread that ended) and unreadable (a segment that lies about its own records;
+//! never from our writer).
 
-use super::{CHUNK_HEADER_WORDS, PADDING, RecordHead, header};
+use super::{ABANDONED, CHUNK_HEADER_WORDS, RecordHead, chunk_check, header, is_head};
 use crate::{
     layout::CHUNK_WORDS,
     sync::{Ordering, fence},
-    words::ReadWords,
+    words::{ReadWords, xor},
 };
 
 /// A record in the reader's own memory.
@@ -28,6 +29,8 @@ pub struct Drained {
     pub overwritten: u64,
     /// Overwritten before this reader had read anything.
     pub before_attach: u64,
+    /// Records that their thread began and, ending, did not finish.
+    pub abandoned: u64,
     /// Records that a broken or hostile writer made unreadable.
     pub unreadable: u64,
     /// There was more than the limit allowed.
@@ -172,24 +175,31 @@ impl<R: ReadWords> LaneReader<R> {
             let missed = first_seq.wrapping_sub(self.seq);
             // A record has at least a word: more cannot have passed. Fewer than none wraps to a very large number.
             let most = self.position - self.seq_position;
-            if len < CHUNK_HEADER_WORDS || number != self.position / CHUNK || missed > most {
+            let whole = number == self.position / CHUNK && self.copy[2] == chunk_check(number, first_seq);
+            if len < CHUNK_HEADER_WORDS || !whole || missed > most {
                 return false;
             }
             self.close_gap(missed, done);
             at = CHUNK_HEADER_WORDS;
         }
         while at < len {
-            let head = RecordHead::from_word(self.copy[at]);
+            let word = self.copy[at];
+            let head = RecordHead::from_word(word);
             let end = at + 1 + usize::from(head.words);
-            if end > len || head.seq_low != self.seq as u32 {
+            let payload = self.copy.get(at + 1..end).filter(|_| end <= len).unwrap_or_default();
+            let payload_xor = if head.is_filling() { 0 } else { xor(payload) };
+            if end > len || !is_head(word, self.seq, payload_xor) {
                 self.position += at as u64;
                 self.seq_position = self.position;
                 return false;
             }
-            if head.kind != PADDING {
-                each(Record { seq: self.seq, kind: head.kind, words: &self.copy[at + 1..end] });
+            if !head.is_filling() {
+                each(Record { seq: self.seq, kind: head.kind, words: payload });
                 self.seq += 1;
                 done.delivered += 1;
+            } else if head.kind == ABANDONED {
+                self.seq += 1;
+                done.abandoned += 1;
             }
             at = end;
         }

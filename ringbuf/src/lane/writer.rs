@@ -1,7 +1,7 @@
 //! The writing side of a lane. One writer at a time (the directory sees to that); no call here waits, allocates or
 //! makes a system call, and every loop is bounded by the record's length.
 
-use super::{CHUNK_HEADER_WORDS, MAX_PAYLOAD_WORDS, PADDING, RecordHead, header};
+use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_PAYLOAD_WORDS, PADDING, RecordHead, chunk_check, header};
 use crate::{
     layout::CHUNK_WORDS,
     sync::{Ordering, fence},
@@ -31,10 +31,10 @@ impl<W: Words> LaneWriter<W> {
         LaneWriter { header, data, capacity, mask }
     }
 
-    /// Appends a record; `kind` is not [`PADDING`].
+    /// Appends a record; `kind` is neither [`PADDING`] nor [`ABANDONED`].
     #[inline]
     pub fn write(&self, kind: u16, payload: &[u64]) -> Result<(), TooLong> {
-        if payload.len() > MAX_PAYLOAD_WORDS || kind == PADDING {
+        if payload.len() > MAX_PAYLOAD_WORDS || kind == PADDING || kind == ABANDONED {
             return Err(TooLong);
         }
         // Only this writer moves these two words: its own values need no order.
@@ -70,17 +70,29 @@ impl<W: Words> LaneWriter<W> {
     #[inline(always)]
     fn append<const OPENS: bool>(&self, tail: u64, record: u64, at: usize, seq: u64, kind: u16, payload: &[u64]) {
         let end = record + 1 + payload.len() as u64;
-        self.header.store(header::INTENT, end, Ordering::Relaxed);
-        // SYNC: pairs with the reader's Acquire fence between its copy and its look at INTENT: a reader that copied
-        // any word written below sees this INTENT.
-        fence(Ordering::Release);
+        self.begin(end);
         if OPENS {
             self.open_chunk(tail, seq);
         }
-        let head = RecordHead { kind, words: payload.len() as u16, seq_low: seq as u32 };
+        let head = RecordHead { kind, words: payload.len() as u16 };
         // A record never crosses a chunk, and a chunk never crosses the capacity.
-        self.data.store_headed(at, head.to_word(), payload);
-        self.header.store(header::NEXT_SEQ, seq + 1, Ordering::Relaxed);
+        self.data.store_headed(at, payload, |xor| head.to_word(seq, xor));
+        self.finish(end, seq + 1);
+    }
+
+    /// From here on, words before `end` may be overwritten.
+    #[inline(always)]
+    fn begin(&self, end: u64) {
+        self.header.store(header::INTENT, end, Ordering::Relaxed);
+        // SYNC: pairs with the reader's Acquire fence between its copy and its look at INTENT: a reader that copied
+        // any word written from here on sees this INTENT.
+        fence(Ordering::Release);
+    }
+
+    /// All words before `end` are records.
+    #[inline(always)]
+    fn finish(&self, end: u64, next_seq: u64) {
+        self.header.store(header::NEXT_SEQ, next_seq, Ordering::Relaxed);
         // SYNC: pairs with the reader's Acquire load of TAIL: it sees every word before it.
         self.header.store(header::TAIL, end, Ordering::Release);
     }
@@ -89,11 +101,68 @@ impl<W: Words> LaneWriter<W> {
     fn open_chunk(&self, tail: u64, seq: u64) {
         let start = tail.next_multiple_of(CHUNK);
         if start != tail {
-            let head = RecordHead { kind: PADDING, words: (start - tail - 1) as u16, seq_low: seq as u32 };
-            self.put(tail, head.to_word());
+            self.fill(PADDING, tail, start, seq);
         }
         self.put(start, start / CHUNK);
         self.put(start + 1, seq);
+        self.put(start + 2, chunk_check(start / CHUNK, seq));
+    }
+
+    fn fill(&self, kind: u16, start: u64, end: u64, seq: u64) {
+        let head = RecordHead { kind, words: (end - start - 1) as u16 };
+        self.put(start, head.to_word(seq, 0));
+    }
+
+    /// Makes the lane whole again after a thread that ended inside [`LaneWriter::write`]; does nothing where none did.
+    /// What that thread had begun, finished or not, becomes one [`ABANDONED`] record.
+    ///
+    /// INTENT must not come back: what lies before it may be overwritten already. So the chunks up to it are given up,
+    /// at most two.
+    #[cold]
+    pub fn recover(&self) {
+        let tail = self.header.load(header::TAIL, Ordering::Relaxed);
+        let intent = self.header.load(header::INTENT, Ordering::Relaxed);
+        if intent == tail {
+            return;
+        }
+        // NEXT_SEQ may have been raised or not: the chunk knows.
+        let seq = self.seq_at(tail);
+        let end = intent.next_multiple_of(CHUNK);
+        self.begin(end);
+        let mut at = tail;
+        let mut kind = ABANDONED;
+        while at < end {
+            let next_seq = if kind == ABANDONED { seq } else { seq + 1 };
+            if at.is_multiple_of(CHUNK) {
+                self.open_chunk(at, next_seq);
+                at += CHUNK_HEADER_WORDS as u64;
+            }
+            let chunk_end = at.next_multiple_of(CHUNK);
+            self.fill(kind, at, chunk_end, next_seq);
+            (at, kind) = (chunk_end, PADDING);
+        }
+        self.finish(end, seq + 1);
+    }
+
+    /// The number of the record at `tail`: that of its chunk's first, and those between. The chunk that ends at `tail`
+    /// stands, since a lane has at least four.
+    fn seq_at(&self, tail: u64) -> u64 {
+        if tail == 0 {
+            return 0;
+        }
+        let start = (tail - 1) / CHUNK * CHUNK;
+        let mut seq = self.get(start + 1);
+        let mut at = start + CHUNK_HEADER_WORDS as u64;
+        while at < tail {
+            let head = RecordHead::from_word(self.get(at));
+            seq += u64::from(head.kind != PADDING);
+            at += 1 + u64::from(head.words);
+        }
+        seq
+    }
+
+    fn get(&self, position: u64) -> u64 {
+        self.data.load(self.index(position), Ordering::Relaxed)
     }
 
     fn put(&self, position: u64, word: u64) {

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! control:  cursor_bytes | next_slot | reserved_bytes     (a line each)
-//! slot:     state | kind | offset_bytes | len_bytes | uses | first_ns | a | b
+//! slot:     state | kind (16), check (16), check of the bytes (32) | offset_bytes | len_bytes | uses | first_ns | a | b
 //!           state:  EMPTY 0 ─► RESERVED 1 ─► READY 2
 //! bytes:    entries, each from a multiple of 64
 //! ```
 //! The housekeeping thread raises `reserved_bytes`; writers allocate below it and nowhere else, so a copy never
 //! touches a page that may be missing. A slot that stays RESERVED belongs to a writer that died; readers pass over it.
+//! The checks cover the slot and the entry's bytes: no wrong byte passes for an entry.
 
 pub mod reader;
 pub mod writer;
 
-use crate::layout::LINE;
+use crate::layout::{LINE, SLOT_WORDS};
 
 /// Control words of a store, each on a line of its own.
 pub mod control {
@@ -25,6 +26,7 @@ pub mod control {
 /// Words of a slot.
 pub mod slot {
     pub const STATE: usize = 0;
+    /// An [`super::EntryKind`] in the low 16 bits, then the two checks.
     pub const KIND: usize = 1;
     pub const OFFSET_BYTES: usize = 2;
     pub const LEN_BYTES: usize = 3;
@@ -52,4 +54,35 @@ pub enum EntryKind {
     Cubin = 1,
     /// A kernel's mangled name, without the final NUL; `a` = its full length where it was cut.
     KernelName = 2,
+    /// No bytes: cubins of a size that the store had no room for. `a` = as for the first such [`EntryKind::Cubin`],
+    /// `b` = the size in bytes; `uses` = how often that happened.
+    RefusedCubin = 3,
+}
+
+/// The KIND word of a slot whose other words are `w`, and whose entry has bytes with this exclusive or.
+pub(crate) fn kind_word(kind: u16, w: &[u64; SLOT_WORDS], content_xor: u64) -> u64 {
+    let content = content_check(content_xor);
+    u64::from(kind) | u64::from(slot_check(kind, w, content)) << 16 | u64::from(content) << 32
+}
+
+/// Covers what does not change: all but the state and the uses.
+pub(crate) fn slot_check(kind: u16, w: &[u64; SLOT_WORDS], content_check: u32) -> u16 {
+    let fields = [slot::OFFSET_BYTES, slot::LEN_BYTES, slot::FIRST_NS, slot::A, slot::B];
+    let start = u64::from(kind) ^ u64::from(content_check) << 16;
+    // Rotated, so that two fields with the same wrong byte do not make up for each other.
+    let all = fields.into_iter().fold(start, |xor, index| xor ^ w[index].rotate_left(index as u32 * 5));
+    let half = all ^ all >> 32;
+    (half ^ half >> 16) as u16
+}
+
+pub(crate) fn content_check(content_xor: u64) -> u32 {
+    (content_xor ^ content_xor >> 32) as u32
+}
+
+/// The exclusive or of the bytes as 64-bit words, the last one filled up with zeros.
+pub(crate) fn content_xor(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().fold(u64::from_le_bytes(last), |xor, word| xor ^ u64::from_le_bytes(*word))
 }

@@ -1,13 +1,13 @@
 //! The reading side of a store: every entry once, in the order in which they became ready.
 
-use super::{MAX_ENTRY_BYTES, READY, RESERVED, control, slot};
+use super::{MAX_ENTRY_BYTES, READY, RESERVED, content_check, content_xor, control, slot, slot_check};
 use crate::{
     layout::SLOT_WORDS,
     sync::Ordering,
     words::{MappedWords, ReadWords},
 };
 
-/// An entry as the writer described it, checked to lie inside the store.
+/// An entry as the writer described it, its description checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub slot: u32,
@@ -21,6 +21,18 @@ pub struct Entry {
     pub first_ns: u64,
     pub a: u64,
     pub b: u64,
+    content_check: u32,
+}
+
+/// Why an entry's bytes were not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadEntry {
+    #[error("it lies outside the store")]
+    Outside,
+    #[error("there is no memory for its {len_bytes} bytes")]
+    NoMemory { len_bytes: u64 },
+    #[error("its bytes are not those that were stored")]
+    Changed,
 }
 
 /// Reads one store.
@@ -35,7 +47,7 @@ pub struct StoreReader<R: ReadWords = MappedWords> {
     waiting: Vec<u32>,
     /// Where the present look at `waiting` goes on; 0 between two looks.
     waiting_next: usize,
-    /// Entries that lie outside the store: a broken writer's.
+    /// Entries that lie outside the store, or whose description is not what was written: a broken writer's.
     pub invalid: u64,
 }
 
@@ -93,23 +105,20 @@ impl<R: ReadWords> StoreReader<R> {
         self.waiting.iter().filter(|&&s| self.state(s) <= RESERVED).count()
     }
 
-    /// A copy of the entry's bytes; empty if it does not lie inside the store, or there is no memory for it.
-    pub fn read(&self, entry: &Entry) -> Vec<u8> {
-        let Some(from) = self.bytes.bytes_at(entry.offset_bytes as usize, entry.len_bytes as usize) else {
-            return Vec::new();
-        };
-        let len = entry.len_bytes as usize;
+    /// A copy of the entry's bytes, checked.
+    pub fn read(&self, entry: &Entry) -> Result<Vec<u8>, BadEntry> {
+        let (offset, len) = (entry.offset_bytes as usize, entry.len_bytes as usize);
+        let from = self.bytes.bytes_at(offset, len).ok_or(BadEntry::Outside)?;
         let mut copy: Vec<u8> = Vec::new();
-        if copy.try_reserve_exact(len).is_err() {
-            return Vec::new();
-        }
+        copy.try_reserve_exact(len).map_err(|_| BadEntry::NoMemory { len_bytes: entry.len_bytes })?;
         // SAFETY: `from` has `len` mapped bytes (bytes_at), the copy has capacity for them, and they do not overlap.
         // The writer never writes a READY entry again; a hostile one that does can only make the copied bytes wrong.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), copy.as_mut_ptr(), len);
             copy.set_len(len);
         }
-        copy
+        let whole = content_check(content_xor(&copy)) == entry.content_check;
+        if whole { Ok(copy) } else { Err(BadEntry::Changed) }
     }
 
     fn state(&self, slot: u32) -> u64 {
@@ -136,8 +145,12 @@ impl<R: ReadWords> StoreReader<R> {
         {
             return None;
         }
-        let (uses, first_ns) = (w[slot::USES], w[slot::FIRST_NS]);
-        let kind = w[slot::KIND] as u16;
-        Some(Entry { slot, kind, offset_bytes, len_bytes, uses, first_ns, a: w[slot::A], b: w[slot::B] })
+        let (kind, check, content_check) =
+            (w[slot::KIND] as u16, (w[slot::KIND] >> 16) as u16, (w[slot::KIND] >> 32) as u32);
+        if check != slot_check(kind, &w, content_check) {
+            return None;
+        }
+        let (uses, first_ns, a, b) = (w[slot::USES], w[slot::FIRST_NS], w[slot::A], w[slot::B]);
+        Some(Entry { slot, kind, offset_bytes, len_bytes, uses, first_ns, a, b, content_check })
     }
 }

@@ -1,6 +1,6 @@
 //! The writing side of a store. Any thread; no call waits, allocates or makes a system call, every loop has a bound.
 
-use super::{EMPTY, ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, slot};
+use super::{EMPTY, ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, kind_word, slot};
 use crate::{layout::SLOT_WORDS, sync::Ordering, words::Words};
 
 /// Why an entry was not stored.
@@ -27,8 +27,20 @@ pub struct StoreWriter<W: Words> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Allocated {
     pub slot: u32,
+    kind: EntryKind,
     pub offset_bytes: u64,
     pub len_bytes: u64,
+}
+
+/// What is known of an entry besides its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The exclusive or of the bytes as 64-bit words, the last one filled up with zeros.
+    pub content_xor: u64,
+    /// CLOCK_MONOTONIC.
+    pub first_ns: u64,
+    pub a: u64,
+    pub b: u64,
 }
 
 /// A bound on the retries of an allocation: as many writers may win before us.
@@ -40,22 +52,48 @@ impl<W: Words> StoreWriter<W> {
     }
 
     /// Takes room for `len_bytes` and a slot.
+    #[track_caller]
     pub fn allocate(&self, kind: EntryKind, len_bytes: u64) -> Result<Allocated, NoEntry> {
-        if self.control.load(control::NEXT_SLOT, Ordering::Relaxed) >= self.slot_count {
+        if self.control.load(control::NEXT_SLOT, Ordering::Relaxed) >= self.slots_for_bytes() {
             return Err(NoEntry::Full);
         }
         let offset_bytes = self.allocate_bytes(len_bytes)?;
+        self.take_slot(kind, offset_bytes, len_bytes)
+    }
+
+    /// Notes that an entry of `len_bytes` was refused: once for each size, then by its uses. The last eighth of the
+    /// slots is kept for this; where those are taken too, nothing is noted.
+    pub fn refuse(&self, len_bytes: u64, first_ns: u64, a: u64) {
+        let refused = EntryKind::RefusedCubin;
+        if let Some(slot) = self.find_where(|slot, kind| kind == refused as u16 && self.get(slot, slot::B) == len_bytes)
+        {
+            return self.used_again(slot);
+        }
+        if let Ok(entry) = self.take_slot(refused, 0, 0) {
+            self.publish(entry, About { content_xor: 0, first_ns, a, b: len_bytes });
+        }
+    }
+
+    /// Slots that entries with bytes may take.
+    fn slots_for_bytes(&self) -> u64 {
+        self.slot_count - self.slot_count / 8
+    }
+
+    fn take_slot(&self, kind: EntryKind, offset_bytes: u64, len_bytes: u64) -> Result<Allocated, NoEntry> {
+        // The look spares the counter from wrapping where loads are refused for months.
+        if self.control.load(control::NEXT_SLOT, Ordering::Relaxed) >= self.slot_count {
+            return Err(NoEntry::Full);
+        }
         let index = self.control.fetch_add(control::NEXT_SLOT, 1, Ordering::Relaxed);
         if index >= self.slot_count {
             return Err(NoEntry::Full);
         }
         let at = index as usize * SLOT_WORDS;
         debug_assert_eq!(self.slots.load(at + slot::STATE, Ordering::Relaxed), EMPTY);
-        self.slots.store(at + slot::KIND, kind as u64, Ordering::Relaxed);
         self.slots.store(at + slot::OFFSET_BYTES, offset_bytes, Ordering::Relaxed);
         self.slots.store(at + slot::LEN_BYTES, len_bytes, Ordering::Relaxed);
         self.slots.store(at + slot::STATE, RESERVED, Ordering::Relaxed);
-        Ok(Allocated { slot: index as u32, offset_bytes, len_bytes })
+        Ok(Allocated { slot: index as u32, kind, offset_bytes, len_bytes })
     }
 
     fn allocate_bytes(&self, len_bytes: u64) -> Result<u64, NoEntry> {
@@ -83,26 +121,43 @@ impl<W: Words> StoreWriter<W> {
     }
 
     /// Shows the entry to readers. Its bytes are in place.
-    pub fn publish(&self, entry: Allocated, first_ns: u64, a: u64, b: u64) -> u32 {
+    pub fn publish(&self, entry: Allocated, about: About) -> u32 {
         let at = entry.slot as usize * SLOT_WORDS;
+        let mut w = [0; SLOT_WORDS];
+        (w[slot::OFFSET_BYTES], w[slot::LEN_BYTES]) = (entry.offset_bytes, entry.len_bytes);
+        (w[slot::FIRST_NS], w[slot::A], w[slot::B]) = (about.first_ns, about.a, about.b);
+        let kind = kind_word(entry.kind as u16, &w, about.content_xor);
+        self.slots.store(at + slot::KIND, kind, Ordering::Relaxed);
         self.slots.store(at + slot::USES, 1, Ordering::Relaxed);
-        self.slots.store(at + slot::FIRST_NS, first_ns, Ordering::Relaxed);
-        self.slots.store(at + slot::A, a, Ordering::Relaxed);
-        self.slots.store(at + slot::B, b, Ordering::Relaxed);
-        // SYNC: pairs with the Acquire load of STATE by readers and by `find`: bytes and words are whole.
+        self.slots.store(at + slot::FIRST_NS, about.first_ns, Ordering::Relaxed);
+        self.slots.store(at + slot::A, about.a, Ordering::Relaxed);
+        self.slots.store(at + slot::B, about.b, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load of STATE by readers and by `find_where`: bytes and words are whole.
         self.slots.store(at + slot::STATE, READY, Ordering::Release);
         entry.slot
     }
 
     /// The first ready entry of `len_bytes` for which `same(offset_bytes)` holds.
     pub fn find(&self, len_bytes: u64, same: impl Fn(u64) -> bool) -> Option<u32> {
-        let used = self.control.load(control::NEXT_SLOT, Ordering::Relaxed).min(self.slot_count);
-        (0..used as usize).map(|i| (i, i * SLOT_WORDS)).find_map(|(i, at)| {
-            let candidate = self.slots.load(at + slot::LEN_BYTES, Ordering::Relaxed) == len_bytes
-                // SYNC: pairs with the Release store of READY by `publish`.
-                && self.slots.load(at + slot::STATE, Ordering::Acquire) == READY;
-            (candidate && same(self.slots.load(at + slot::OFFSET_BYTES, Ordering::Relaxed))).then_some(i as u32)
+        self.find_where(|slot, kind| {
+            self.get(slot, slot::LEN_BYTES) == len_bytes
+                && kind != EntryKind::RefusedCubin as u16
+                && same(self.get(slot, slot::OFFSET_BYTES))
         })
+    }
+
+    /// The first ready entry, with its slot and its kind, for which `is_it` holds.
+    fn find_where(&self, is_it: impl Fn(u32, u16) -> bool) -> Option<u32> {
+        let used = self.control.load(control::NEXT_SLOT, Ordering::Relaxed).min(self.slot_count) as u32;
+        (0..used).find(|slot| {
+            // SYNC: pairs with the Release store of READY by `publish`.
+            self.slots.load(*slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY
+                && is_it(*slot, self.get(*slot, slot::KIND) as u16)
+        })
+    }
+
+    fn get(&self, slot: u32, word: usize) -> u64 {
+        self.slots.load(slot as usize * SLOT_WORDS + word, Ordering::Relaxed)
     }
 
     /// Offset and length in bytes of the entry in `slot`, if it is ready.
@@ -110,11 +165,9 @@ impl<W: Words> StoreWriter<W> {
         if u64::from(slot) >= self.slot_count {
             return None;
         }
-        let at = slot as usize * SLOT_WORDS;
         // SYNC: pairs with the Release store of READY by `publish`.
-        let ready = self.slots.load(at + slot::STATE, Ordering::Acquire) == READY;
-        let get = |word| self.slots.load(at + word, Ordering::Relaxed);
-        ready.then(|| (get(slot::OFFSET_BYTES), get(slot::LEN_BYTES)))
+        let ready = self.slots.load(slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY;
+        ready.then(|| (self.get(slot, slot::OFFSET_BYTES), self.get(slot, slot::LEN_BYTES)))
     }
 
     /// Counts one more use of an entry.
@@ -176,9 +229,22 @@ mod tests {
         let s = store(4, 4096, 4096);
         let entry = s.allocate(EntryKind::Cubin, 10).unwrap();
         assert_eq!(s.find(10, |_| true), None);
-        let slot = s.publish(entry, 1, 2, 3);
+        let slot = s.publish(entry, About::default());
         assert_eq!(s.find(10, |offset| offset == 0), Some(slot));
         assert_eq!(s.find(10, |_| false), None);
         assert_eq!(s.find(11, |_| true), None);
+    }
+
+    #[test]
+    fn refusals_are_noted_once_for_each_size_and_have_slots_of_their_own() {
+        let s = store(16, 4096, 4096);
+        (0..14).for_each(|_| assert!(s.allocate(EntryKind::Cubin, 1).is_ok()));
+        assert_eq!(s.allocate(EntryKind::Cubin, 1).unwrap_err(), NoEntry::Full);
+        for (len_bytes, a) in [(500, 1), (600, 2), (500, 3), (700, 4), (500, 5)] {
+            s.refuse(len_bytes, 9, a);
+        }
+        let noted = |slot| (s.get(slot, slot::B), s.get(slot, slot::A), s.get(slot, slot::USES));
+        assert_eq!((noted(14), noted(15)), ((500, 1, 3), (600, 2, 1)));
+        assert_eq!(s.find(0, |_| true), None);
     }
 }

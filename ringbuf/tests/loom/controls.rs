@@ -24,10 +24,10 @@ fn controls() -> Vec<Control> {
         control!("lane/writer.rs", "store(header::TAIL, end, Ordering::Release)", lane::following),
         control!("lane/reader.rs", "fence(Ordering::Acquire)", lane::lapping),
         control!("lane/reader.rs", "load(header::TAIL, Ordering::Acquire)", lane::following),
-        control!("lane/directory.rs", "owner.compare_exchange(FREE, thread, Ordering::Acquire", directory::reserving),
-        control!("lane/directory.rs", "owner.store(FREE, Ordering::Release)", directory::reserving),
-        control!("lane/directory.rs", "busy.compare_exchange(from, to, Ordering::Acquire", directory::handing_over),
-        control!("lane/directory.rs", "busy.store(IDLE, Ordering::Release)", directory::handing_over),
+        control!("lane/directory.rs", "compare_exchange(owner, FREE, thread, Ordering::Acquire", directory::reserving),
+        control!("lane/directory.rs", "slot::OWNER, FREE, Ordering::Release)", directory::reserving),
+        control!("lane/directory.rs", "slot::BUSY, from, to, Ordering::Acquire", directory::handing_over),
+        control!("lane/directory.rs", "slot::BUSY, IDLE, Ordering::Release)", directory::handing_over),
         control!("store/writer.rs", "load(control::RESERVED_BYTES, Ordering::Acquire)", store::reserving),
         control!(
             "store/writer.rs",
@@ -35,10 +35,10 @@ fn controls() -> Vec<Control> {
             store::reserving
         ),
         control!("store/writer.rs", "slot::STATE, READY, Ordering::Release)", store::publishing),
-        control!("store/writer.rs", "&& self.slots.load(at + slot::STATE, Ordering::Acquire) == READY", store::finding),
+        control!("store/writer.rs", "(*slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire)", store::finding),
         control!(
             "store/writer.rs",
-            "let ready = self.slots.load(at + slot::STATE, Ordering::Acquire)",
+            "let ready = self.slots.load(slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire)",
             store::looking_up
         ),
         control!("store/reader.rs", "slot::STATE, Ordering::Acquire)", store::publishing),

@@ -3,7 +3,11 @@
 use super::{LoomWords, check};
 use gputap_ringbuf::{
     layout::{SLOT_WORDS, STORE_CONTROL_WORDS},
-    store::{ENTRY_ALIGN_BYTES, EntryKind, reader::StoreReader, writer::StoreWriter},
+    store::{
+        ENTRY_ALIGN_BYTES, EntryKind,
+        reader::StoreReader,
+        writer::{About, StoreWriter},
+    },
     sync::Ordering,
     words::{ReadWords, Words, heap_words},
 };
@@ -37,7 +41,7 @@ impl Store {
         let entry = self.writer.allocate(EntryKind::Cubin, LEN_BYTES).ok()?;
         let at = Self::byte_word(entry.offset_bytes);
         assert_eq!(self.bytes.fetch_add(at, value, Ordering::Relaxed), 0, "two writers got the same room");
-        Some(self.writer.publish(entry, 7, value, 0))
+        Some(self.writer.publish(entry, About { content_xor: 0, first_ns: 7, a: value, b: 0 }))
     }
 
     fn reader(&self) -> StoreReader<LoomWords> {

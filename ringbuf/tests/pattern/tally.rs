@@ -12,6 +12,7 @@ pub struct Tally {
     pub delivered: u64,
     pub overwritten: u64,
     pub before_attach: u64,
+    pub abandoned: u64,
     pub unreadable: u64,
     next_seq: u64,
 }
@@ -31,13 +32,14 @@ impl Tally {
     }
 
     pub fn total(&self) -> u64 {
-        self.delivered + self.overwritten + self.before_attach + self.unreadable
+        self.delivered + self.overwritten + self.before_attach + self.abandoned + self.unreadable
     }
 
     fn add(&mut self, done: Drained) {
         self.delivered += done.delivered;
         self.overwritten += done.overwritten;
         self.before_attach += done.before_attach;
+        self.abandoned += done.abandoned;
         self.unreadable += done.unreadable;
     }
 }

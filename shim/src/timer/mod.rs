@@ -18,10 +18,10 @@ use gputap_ringbuf::{
     control::server::ControlServer,
     header::{counters::Counter, status::State},
     housekeeping::{Housekeeper, Step},
-    process::monotonic_ns,
+    process::{self, monotonic_ns},
     words::MappedWords,
 };
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 /// Free buffers kept ready for CUPTI.
 const BUFFERS_AHEAD: usize = 24;
@@ -112,8 +112,7 @@ impl Timer {
     fn every_second(&mut self) {
         self.short = false;
         self.tapped.tap.status().add_clock_point(clock::read());
-        let is_gone = |tid: u64| tid != 0 && !Path::new(&format!("/proc/self/task/{tid}")).exists();
-        self.housekeeper.free_lanes(&self.tapped.tap, is_gone);
+        self.housekeeper.free_lanes(&self.tapped.tap, process::has_no_thread);
         self.recorder.retry();
     }
 }
