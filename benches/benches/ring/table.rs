@@ -1,5 +1,7 @@
 //! Rounds of measurements, and how they are shown.
 
+use super::batches::median;
+
 /// One subject.
 struct Row {
     name: &'static str,
@@ -18,36 +20,28 @@ pub struct Table {
 impl Table {
     /// Adds a round's `value` of a subject.
     pub fn add(&mut self, name: &'static str, unit: &'static str, against: &'static str, value: f64) {
-        match self.rows.iter_mut().find(|row| row.name == name) {
+        match self.rows.iter_mut().find(|row| row.name == name && row.against == against) {
             Some(row) => row.rounds.push(value),
             None => self.rows.push(Row { name, unit, against, rounds: vec![value] }),
         }
     }
 
+    /// The median of a subject's rounds, if there was one.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        self.rows.iter().find(|row| row.name == name).map(|row| median(row.rounds.clone()))
+    }
+
     pub fn print(&self) {
-        println!("{:<58} {:>9} {:>9} {:>9}  unit        ratio", "subject", "median", "least", "greatest");
+        println!("{:<57} {:>9} {:>9} {:>9}  unit        ratio", "subject", "median", "least", "greatest");
         for row in &self.rows {
-            let sorted = row.sorted();
-            let (median, least, greatest) = (row.median(), sorted[0], sorted[sorted.len() - 1]);
-            print!("{:<58} {median:>9.2} {least:>9.2} {greatest:>9.2}  {:<10}", row.name, row.unit);
-            match self.rows.iter().find(|other| other.name == row.against) {
-                Some(other) if other.name != row.name => {
-                    println!("  {:.2} of `{}`", median / other.median(), other.name)
-                }
-                _ => println!(),
+            let least = row.rounds.iter().copied().fold(f64::INFINITY, f64::min);
+            let greatest = row.rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let middle = median(row.rounds.clone());
+            print!("{:<57} {middle:>9.2} {least:>9.2} {greatest:>9.2}  {:<10}", row.name, row.unit);
+            match self.median(row.against) {
+                Some(other) => println!("  {:.2} of `{}`", middle / other, row.against),
+                None => println!(),
             }
         }
-    }
-}
-
-impl Row {
-    fn sorted(&self) -> Vec<f64> {
-        let mut sorted = self.rounds.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted
-    }
-
-    fn median(&self) -> f64 {
-        self.sorted()[self.rounds.len() / 2]
     }
 }
