@@ -47,7 +47,8 @@ impl<W: Words> Lane<'_, W> {
         self.entered.index
     }
 
-    #[inline]
+    /// As [`LaneWriter::write`].
+    #[inline(always)]
     pub fn write(&self, kind: u16, payload: &[u64]) -> Result<(), TooLong> {
         self.writer.write(kind, payload)
     }

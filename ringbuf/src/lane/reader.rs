@@ -182,30 +182,31 @@ impl<R: ReadWords> LaneReader<R> {
             self.close_gap(missed, done);
             at = CHUNK_HEADER_WORDS;
         }
-        while at < len {
-            let word = self.copy[at];
-            let head = RecordHead::from_word(word);
-            let end = at + 1 + usize::from(head.words);
-            let payload = self.copy.get(at + 1..end).filter(|_| end <= len).unwrap_or_default();
-            let payload_xor = if head.is_filling() { 0 } else { xor(payload) };
-            if end > len || !is_head(word, self.seq, payload_xor) {
-                self.position += at as u64;
-                self.seq_position = self.position;
-                return false;
-            }
-            if !head.is_filling() {
+        let mut rest = &self.copy[at..len];
+        while let Some((word, after)) = rest.split_first() {
+            let head = RecordHead::from_word(*word);
+            let Some((payload, next)) = after.split_at_checked(usize::from(head.words)) else { break };
+            if head.is_filling() {
+                if !is_head(*word, self.seq, 0) {
+                    break;
+                }
+                let abandoned = u64::from(head.kind == ABANDONED);
+                self.seq += abandoned;
+                done.abandoned += abandoned;
+            } else {
+                if !is_head(*word, self.seq, xor(payload)) {
+                    break;
+                }
                 each(Record { seq: self.seq, kind: head.kind, words: payload });
                 self.seq += 1;
                 done.delivered += 1;
-            } else if head.kind == ABANDONED {
-                self.seq += 1;
-                done.abandoned += 1;
             }
-            at = end;
+            rest = next;
         }
-        self.position += len as u64;
+        let whole = rest.is_empty();
+        self.position += (len - rest.len()) as u64;
         self.seq_position = self.position;
-        true
+        whole
     }
 
     /// Accounts for the records between the last one counted and the chunk that begins at `position`.
