@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal::size;
 
+use gputap_reader::session::REST;
+
 use crate::error::Result;
 use crate::job::{Console, Waiter, code_of};
 use crate::output::print;
@@ -15,7 +17,6 @@ use crate::terminal::Screen;
 use crate::text::table;
 use crate::view::{self, Leaving, Options, Theme};
 
-const STEP: Duration = Duration::from_millis(10);
 const TABLE_EVERY: Duration = Duration::from_secs(1);
 const TABLE_ROWS: usize = 20;
 /// Of the job's output, once the view is gone.
@@ -93,7 +94,7 @@ pub fn as_tables(source: &mut dyn Source, until: Option<Instant>) -> Result<Exit
             return Ok(ExitCode::SUCCESS);
         }
         if !more {
-            thread::sleep(STEP);
+            thread::sleep(REST);
         }
     }
 }
@@ -110,7 +111,7 @@ pub fn job_as_table(source: &mut dyn Source, waiter: &Waiter, mut until: Option<
         if let Some(signal) = signals.take() {
             waiter.pass_on(signal);
         }
-        if let Some(status) = waiter.within(if more { Duration::ZERO } else { STEP })? {
+        if let Some(status) = waiter.within(if more { Duration::ZERO } else { REST })? {
             break status;
         }
     };
@@ -148,7 +149,7 @@ fn in_front(console: &Console, signals: &Signals) -> Result<ExitCode> {
         if let Some(status) = console.try_wait()? {
             break status;
         }
-        thread::sleep(STEP);
+        thread::sleep(REST);
     };
     let deadline = Instant::now() + OUTPUT_WITHIN;
     while !console.at_end() && Instant::now() < deadline {

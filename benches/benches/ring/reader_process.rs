@@ -12,7 +12,7 @@
 
 use gputap_reader::{
     clock::Now,
-    session::{NoSink, Options, Session},
+    session::{NoSink, Options, REST, Session},
 };
 use gputap_ringbuf::{
     attach::Attached,
@@ -32,8 +32,6 @@ use std::{
 
 /// The first argument of a program that is to be a reader.
 pub const COMMAND: &str = "reader-process";
-/// As the binary rests (tui/src/watch.rs) when a step found nothing more.
-const REST: Duration = Duration::from_millis(10);
 
 /// The reader, as the bench sees it. Ends with it.
 pub struct ReaderProcess {

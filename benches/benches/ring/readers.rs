@@ -10,7 +10,7 @@ use gputap_ringbuf::process::monotonic_ns;
 use std::{thread, time::Duration};
 
 pub const WRITE_DRAINED: &str = "lane, 64-byte record, a reader draining without rest";
-pub const WRITE_FOLLOWED: &str = "lane, 64-byte record, a reader draining every 10 ms";
+pub const WRITE_FOLLOWED: &str = "lane, 64-byte record, a reader draining every 16 ms";
 pub const DRAINED_RATIO: &str = "  times the same without a reader, just before";
 pub const IDLE: &str = "an attached idle reader costs the writer";
 pub const WAITING: &str = "a session waiting for data, no traffic";

@@ -11,6 +11,10 @@ const QUIET_NS: u64 = 3_000_000_000;
 /// How often we look then.
 const LOOK_EVERY_NS: u64 = 2_000_000_000;
 
+/// How often /proc is asked whether the process lives: asking costs more than everything else that a step of a silent
+/// tap does.
+const ASK_EVERY_NS: u64 = 100_000_000;
+
 /// Watches one process.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -19,6 +23,7 @@ pub(super) struct Watch {
     /// What /proc/PID/maps calls the segment: its file name, or the memfd's. Empty where it cannot be told.
     map_name: String,
     gone: bool,
+    asked_ns: u64,
     looked_ns: u64,
 }
 
@@ -29,17 +34,20 @@ impl Watch {
             start_ticks: attached.identity().start_ticks,
             map_name: map_name(&found.segment),
             gone: !found.alive,
+            asked_ns: 0,
             looked_ns: 0,
         }
     }
 
-    /// True once the process has ended, is another one under the same pid, or has replaced itself by exec. Never turns
-    /// back.
+    /// True once the process has ended, is another one under the same pid, or has replaced itself by exec; late by
+    /// [`ASK_EVERY_NS`] at most. Never turns back.
     pub fn is_gone(&mut self, heartbeat_ns: u64, now: Now) -> bool {
-        if !self.gone {
-            self.gone =
-                process::liveness(self.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now);
+        if self.gone || now.monotonic_ns.saturating_sub(self.asked_ns) < ASK_EVERY_NS {
+            return self.gone;
         }
+        self.asked_ns = now.monotonic_ns;
+        self.gone =
+            process::liveness(self.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now);
         self.gone
     }
 

@@ -8,6 +8,8 @@ use ratatui::backend::Backend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Rect, Size};
 
+use gputap_reader::session::REST;
+
 use super::draw::draw;
 use super::input::{self, Action};
 use super::layout::Areas;
@@ -18,8 +20,6 @@ use crate::job::Console;
 use crate::signals::Signals;
 use crate::tap::Source;
 
-/// Short beside the time that a lane of a busy job takes to go round.
-const STEP: Duration = Duration::from_millis(10);
 const DRAW: Duration = Duration::from_millis(200);
 /// Events taken between two pictures: a pasted page must not hold up the tap.
 const EVENTS_MAX: usize = 64;
@@ -75,7 +75,7 @@ where
             session.picture(terminal, source, options.theme, now)?;
             draw_at = now + DRAW;
         }
-        let wait = if more { Duration::ZERO } else { STEP.min(draw_at.saturating_duration_since(now)) };
+        let wait = if more { Duration::ZERO } else { REST.min(draw_at.saturating_duration_since(now)) };
         if let Some(leaving) = session.take_events(wait)? {
             return Ok(leaving);
         }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use gputap_sim_job::{ChildLine, JobReport};
 
 use super::{HEADLESS_SECONDS, Stage, TITLE, report};
+use gputap_reader::session::REST;
+
 use crate::error::{Error, Result};
 use crate::launch::Prepared;
 use crate::output::{print, print_json, remark};
@@ -17,7 +19,6 @@ use crate::tap::{Launched, Source};
 use crate::text::table;
 use crate::watch;
 
-const STEP: Duration = Duration::from_millis(10);
 const DRAIN_WITHIN: Duration = Duration::from_secs(20);
 const TABLE_ROWS: usize = 20;
 
@@ -39,7 +40,7 @@ pub fn run(stage: &Stage) -> Result<ExitCode> {
         if signals.ending().is_some() {
             drop(stdin.take());
         }
-        match ended.recv_timeout(if more { Duration::ZERO } else { STEP }) {
+        match ended.recv_timeout(if more { Duration::ZERO } else { REST }) {
             Ok(output) => break output.map_err(|source| Error::Wait { pid, source })?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {

@@ -6,6 +6,8 @@ mod recordings;
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
+use gputap_reader::session::REST;
+
 use crate::cli::Record;
 use crate::error::Result;
 use crate::job::{Waiter, code_of, words_for};
@@ -18,7 +20,6 @@ pub use folder::Folder;
 use recordings::Recordings;
 
 /// Short, since a process of the job may live for little longer.
-const STEP: Duration = Duration::from_millis(10);
 /// For what a job left behind, and for checksums that are still computed.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -50,7 +51,7 @@ fn run_attached(attached: Attached, arguments: &Record) -> Result<ExitCode> {
             break signal;
         }
         if !more {
-            std::thread::sleep(STEP);
+            std::thread::sleep(REST);
         }
     };
     recordings.settle(DRAIN_WITHIN, false);
@@ -109,7 +110,7 @@ fn follow(
         if let Some(signal) = signals.take() {
             waiter.pass_on(signal);
         }
-        if let Some(status) = waiter.within(if more { Duration::ZERO } else { STEP })? {
+        if let Some(status) = waiter.within(if more { Duration::ZERO } else { REST })? {
             return Ok(status);
         }
     }
