@@ -36,8 +36,6 @@ pub enum AttachError {
     TooSmall { path: PathBuf, actual_bytes: u64 },
     #[error("{path}: {source}")]
     Header { path: PathBuf, source: BadHeader },
-    #[error("the control object is not gputap's (magic {found:#x})")]
-    NotControl { found: u64 },
 }
 
 /// Mapping of files that a peer writes.

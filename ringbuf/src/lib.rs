@@ -27,7 +27,6 @@
 pub mod attach;
 #[cfg(not(loom))]
 pub mod backing;
-#[cfg(not(loom))]
 pub mod control;
 #[cfg(not(loom))]
 pub mod discover;

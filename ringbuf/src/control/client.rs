@@ -1,23 +1,26 @@
-//! A reader's side of the control object.
+//! A reader's side of the control object: the protocol. It does no I/O and does not wait.
 
-use super::{ACK, Answer, BEAT, COMMAND, CONTROL_BYTES, Command, KINDS, OWNER, SLOTS, head, slot_word};
+use super::{ACK, Answer, BEAT, COMMAND, Command, KINDS, OWNER, SLOTS, head, line, slot_word, tagged};
+#[cfg(not(loom))]
+use crate::attach::AttachError;
 use crate::{
-    attach::{AttachError, MappedFile},
-    discover::Found,
-    process,
+    layout::ABI_MAJOR,
     sync::{AtomicU64, Ordering},
-    words::{MappedWords, ReadWords, Words},
-};
-use std::{
-    thread,
-    time::{Duration, Instant},
+    words::{MappedWords, Words},
 };
 
 /// Why a wish or command did not reach the shim.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
+    #[cfg(not(loom))]
     #[error(transparent)]
     Attach(#[from] AttachError),
+    #[error("the control object is not gputap's (magic {found:#x})")]
+    NotControl { found: u64 },
+    #[error(
+        "the tap speaks ABI {found_major}, this gputap speaks {ABI_MAJOR}: use the gputap that the job was started with"
+    )]
+    OtherAbi { found_major: u32 },
     #[error(
         "all {SLOTS} places for readers of this process are taken; end one of them, or wait two seconds after one died"
     )]
@@ -26,103 +29,126 @@ pub enum ControlError {
         "`{command}` was not acknowledged within {waited_ms} ms: the process may be stopped, ending, or its tap off"
     )]
     NoAnswer { command: &'static str, waited_ms: u128 },
+    #[error(
+        "the lease of this reader, which was stopped for too long, ended before `{command}` was acknowledged: try again"
+    )]
+    Lapsed { command: &'static str },
     #[error("the shim answered with the number {number}, which this version does not know")]
     UnknownAnswer { number: u8 },
 }
 
+/// How often a client tries to write over what a woken one wrote.
+const MAX_ROUNDS: u32 = 16;
+
 /// A held slot: a lease while it beats, and a line for commands. Dropping it ends the lease at once.
-pub struct ControlClient {
-    words: MappedWords,
+pub struct ControlClient<W: Words = MappedWords> {
+    words: W,
     slot: usize,
     owner: u64,
-    /// What this client wants, told again at each beat: a client that was stopped for long enough to lose this slot
-    /// may, on waking, have written its own wish over ours.
+    /// What this client wants, told again at each beat: whoever can write to the object can write over it.
     kinds: AtomicU64,
+    /// Commands sent.
+    sent: AtomicU64,
 }
 
-impl ControlClient {
-    /// Takes a slot of the tap's control object; asks for nothing yet.
-    pub fn open(found: &Found) -> Result<ControlClient, ControlError> {
-        let file = MappedFile::open_writable(&found.control, CONTROL_BYTES)?;
-        Self::take_slot(file, process::random())
-    }
+/// A command that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// As it stands in the slot.
+    word: u64,
+    command: Command,
+}
 
-    fn take_slot(words: MappedWords, random: u64) -> Result<ControlClient, ControlError> {
+impl<W: Words> ControlClient<W> {
+    /// Takes a slot; asks for nothing yet. `random` tells this client from all others.
+    pub fn take_slot(words: W, random: u64) -> Result<Self, ControlError> {
         // SYNC: pairs with the Release store of MAGIC by the shim.
         let found = words.load(head::MAGIC, Ordering::Acquire);
         if found != super::MAGIC {
-            return Err(AttachError::NotControl { found }.into());
+            return Err(ControlError::NotControl { found });
+        }
+        let found_major = (words.load(head::ABI, Ordering::Relaxed) >> 32) as u32;
+        if found_major != ABI_MAJOR {
+            return Err(ControlError::OtherAbi { found_major });
         }
         let owner = random | 1;
+        // Relaxed, as all changes of owner are: only one client's exchange finds the slot free, and what earlier
+        // owners left in it has their tags.
         let slot = (0..SLOTS)
-            .find(|&s| words.compare_exchange(slot_word(s, OWNER), 0, owner, Ordering::AcqRel).is_ok())
+            .find(|&s| words.compare_exchange(slot_word(s, OWNER), 0, owner, Ordering::Relaxed).is_ok())
             .ok_or(ControlError::NoSlot)?;
-        let client = ControlClient { words, slot, owner, kinds: AtomicU64::new(0) };
-        client.forget_command();
-        client.renew();
-        Ok(client)
+        Ok(ControlClient { words, slot, owner, kinds: AtomicU64::new(0), sent: AtomicU64::new(0) })
     }
 
     /// Asks for these kinds (a mask of `EventKind::bit`s) to be recorded for as long as the lease lives.
     pub fn want(&self, kinds: u64) {
-        self.kinds.store(kinds, Ordering::Relaxed);
+        self.kinds.store(kinds & u64::from(u32::MAX), Ordering::Relaxed);
         self.renew();
     }
 
     /// Keeps the lease alive; due at least every second. Gives false if the shim has ended the lease meanwhile (this
-    /// reader was stopped for too long): open a new one.
+    /// reader was stopped for too long): open a new one. A lease that ends at this instant is told of at the next beat.
     pub fn renew(&self) -> bool {
-        let ours = self.is_ours();
+        let ours = self.put(KINDS, tagged(self.owner, self.kinds.load(Ordering::Relaxed)));
         if ours {
-            let kinds = self.kinds.load(Ordering::Relaxed);
-            self.words.store(slot_word(self.slot, KINDS), kinds, Ordering::Relaxed);
             self.words.fetch_add(slot_word(self.slot, BEAT), 1, Ordering::Relaxed);
         }
         ours
     }
 
-    /// Leaves no command that the shim could still carry out: neither the last owner's for us, nor ours for the next.
-    fn forget_command(&self) {
-        let at = slot_word(self.slot, COMMAND);
-        let seq = self.words.load(at, Ordering::Relaxed) >> 8;
-        self.words.store(at, seq << 8, Ordering::Release);
+    /// Sends a command; one at a time: another one takes the place of the one before, if that still waits.
+    pub fn send(&self, command: Command) -> Result<Ticket, ControlError> {
+        let seq = (self.sent.fetch_add(1, Ordering::Relaxed) + 1) & (u64::from(u32::MAX) >> 8);
+        let word = tagged(self.owner, seq << 8 | command as u64);
+        match self.put(COMMAND, word) {
+            true => Ok(Ticket { word, command }),
+            false => Err(ControlError::Lapsed { command: command.name() }),
+        }
+    }
+
+    /// The answer, once there is one. What the command did is then visible.
+    pub fn answer(&self, ticket: Ticket) -> Result<Option<Answer>, ControlError> {
+        // SYNC: pairs with the Release store of ACK by the shim.
+        let ack = self.words.load(slot_word(self.slot, ACK), Ordering::Acquire);
+        if line(ack) == line(ticket.word) {
+            let number = ack as u8;
+            return Answer::from_number(number).map(Some).ok_or(ControlError::UnknownAnswer { number });
+        }
+        match self.is_ours() {
+            true => Ok(None),
+            false => Err(ControlError::Lapsed { command: ticket.command.name() }),
+        }
     }
 
     fn is_ours(&self) -> bool {
         self.words.load(slot_word(self.slot, OWNER), Ordering::Relaxed) == self.owner
     }
 
-    /// Sends a command and waits for the answer for at most `timeout`.
-    pub fn command(&self, command: Command, timeout: Duration) -> Result<Answer, ControlError> {
-        let (at, ack_at) = (slot_word(self.slot, COMMAND), slot_word(self.slot, ACK));
-        let last = (self.words.load(at, Ordering::Relaxed) >> 8).max(self.words.load(ack_at, Ordering::Relaxed) >> 8);
-        let seq = (last + 1) & (u64::MAX >> 8);
-        // SYNC: pairs with the Acquire load of COMMAND by the shim.
-        self.words.store(at, seq << 8 | command as u64, Ordering::Release);
-        let start = Instant::now();
-        loop {
-            self.renew();
-            // SYNC: pairs with the Release store of ACK by the shim.
-            let ack = self.words.load(ack_at, Ordering::Acquire);
-            if ack >> 8 == seq {
-                let number = ack as u8;
-                return Answer::from_number(number).ok_or(ControlError::UnknownAnswer { number });
+    /// Writes a word of our slot, if it still is ours. A round fails only if a client that lost this slot has just
+    /// woken and written its last word there: one round each. Should a peer keep at it, we give up until the next beat,
+    /// and a command gets no answer.
+    fn put(&self, word: usize, value: u64) -> bool {
+        let at = slot_word(self.slot, word);
+        for _ in 0..MAX_ROUNDS {
+            // SYNC: pairs with the Release exchange below, by an heir: who has seen an heir's word sees that the slot
+            // is the heir's.
+            let found = self.words.load(at, Ordering::Acquire);
+            if !self.is_ours() {
+                return false;
             }
-            if start.elapsed() >= timeout {
-                return Err(ControlError::NoAnswer { command: command.name(), waited_ms: timeout.as_millis() });
+            // SYNC: pairs with the Acquire load above, and that of COMMAND by the shim.
+            if found == value || self.words.compare_exchange(at, found, value, Ordering::Release).is_ok() {
+                return true;
             }
-            thread::sleep(Duration::from_millis(1));
         }
+        true
     }
 }
 
-impl Drop for ControlClient {
+impl<W: Words> Drop for ControlClient<W> {
     fn drop(&mut self) {
-        if self.is_ours() {
-            self.words.store(slot_word(self.slot, KINDS), 0, Ordering::Relaxed);
-            self.forget_command();
-            let _ = self.words.compare_exchange(slot_word(self.slot, OWNER), self.owner, 0, Ordering::AcqRel);
-        }
+        // What we said stays, and nobody heeds it: it has our tag.
+        let _ = self.words.compare_exchange(slot_word(self.slot, OWNER), self.owner, 0, Ordering::Relaxed);
     }
 }
 
@@ -130,7 +156,8 @@ impl Drop for ControlClient {
 mod tests {
     use super::super::{LEASE_NS, server::ControlServer};
     use super::*;
-    use crate::{event::EventKind, words::heap_words};
+    use crate::{control::CONTROL_BYTES, event::EventKind, words::heap_words};
+    use std::{thread, time::Duration};
 
     fn pair() -> (MappedWords, ControlServer<MappedWords>) {
         let words = heap_words(CONTROL_BYTES / 8);
@@ -227,6 +254,28 @@ mod tests {
         }
         assert_eq!(commands, [Command::Yield, Command::Resume]);
         assert_eq!(asked.join().unwrap(), (Answer::Done, Answer::Refused));
+    }
+
+    #[test]
+    fn a_reader_that_lost_its_lease_is_told_so_and_its_command_is_not_carried_out() {
+        let (words, mut server) = pair();
+        let stopped = ControlClient::take_slot(words.clone(), 10).unwrap();
+        let ticket = stopped.send(Command::Stop).unwrap();
+        assert_eq!((server.poll(0).commands.len(), server.poll(LEASE_NS).leases), (1, 0));
+        let heir = ControlClient::take_slot(words, 20).unwrap();
+        assert!(matches!(stopped.answer(ticket), Err(ControlError::Lapsed { command: "stop" })));
+        let error = stopped.command(Command::Yield, Duration::from_secs(20)).unwrap_err();
+        assert!(error.to_string().contains("`yield`"), "{error}");
+        assert_eq!(server.poll(LEASE_NS).commands, []);
+        drop(heir);
+    }
+
+    #[test]
+    fn a_control_object_of_another_version_is_refused() {
+        let (words, _server) = pair();
+        words.store(head::ABI, u64::from(ABI_MAJOR + 1) << 32, Ordering::Relaxed);
+        let refused = ControlClient::take_slot(words, 10);
+        assert!(matches!(refused, Err(ControlError::OtherAbi { found_major }) if found_major == ABI_MAJOR + 1));
     }
 
     #[test]

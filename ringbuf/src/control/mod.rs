@@ -3,20 +3,32 @@
 //!
 //! ```text
 //! head:  magic | abi | nonce of the segment | pid
-//! slot:  owner | kinds | beat | command = seq << 8 | what | ack = seq << 8 | result
+//! slot:  owner | kinds = tag, mask | beat | command = tag, seq, what | ack = tag, seq, result
 //!        owner: 0 free; the client's random id while held; the shim puts it back to 0 when the beat stops
+//!        tag:   the low half of that id, in the high half of the word; a seq has 24 bits, what it is about has 8
 //! ```
+//! A client that was stopped for so long that it lost its slot may, on waking, write one word of it once more, under an
+//! heir's feet. Hence the tags: the shim heeds a wish or command only if it has the tag of the slot's owner, and a
+//! client only an answer with its own. And a client writes a word only over the one that it saw while the slot was its
+//! own, so that it never takes away what an heir has said.
+//!
 //! The shim trusts nothing here: each word is read once and checked, ages are taken on its own clock, and whatever the
 //! slots say can at worst switch the known kinds on or off.
 
 pub mod client;
+#[cfg(not(loom))]
+mod open;
 pub mod server;
 
-use crate::layout::LINE;
+use crate::{event::ALL_KINDS, layout::LINE};
 
 /// "gputapCT" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"gputapCT");
+#[cfg(not(loom))]
 pub const SLOTS: usize = 16;
+/// Few enough for loom to try what clients do to each other.
+#[cfg(loom)]
+pub const SLOTS: usize = 2;
 pub const CONTROL_BYTES: usize = 4096;
 /// A lease lapses when its beat has not changed for this long on the shim's clock.
 pub const LEASE_NS: u64 = 2_000_000_000;
@@ -38,7 +50,23 @@ const ACK: usize = 4;
 fn slot_word(slot: usize, word: usize) -> usize {
     LINE + slot * LINE + word
 }
+
+/// A word of `owner`'s that says `low`, which has 32 bits.
+fn tagged(owner: u64, low: u64) -> u64 {
+    owner << 32 | low
+}
+
+fn has_tag(word: u64, owner: u64) -> bool {
+    word >> 32 == owner & u64::from(u32::MAX)
+}
+
+/// What a command and its answer have in common: the tag and the seq.
+fn line(word: u64) -> u64 {
+    word >> 8
+}
+
 const _: () = assert!((LINE + SLOTS * LINE) * 8 <= CONTROL_BYTES);
+const _: () = assert!(ALL_KINDS <= u32::MAX as u64, "a wish has 32 bits");
 
 /// What a reader can ask of the shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

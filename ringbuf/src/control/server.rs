@@ -1,6 +1,6 @@
 //! The shim's side of the control object: what the live leases want, and which commands wait for an answer.
 
-use super::{ACK, Answer, BEAT, COMMAND, Command, KINDS, LEASE_NS, OWNER, SLOTS, head, slot_word};
+use super::{ACK, Answer, BEAT, COMMAND, Command, KINDS, LEASE_NS, OWNER, SLOTS, has_tag, head, line, slot_word};
 use crate::{
     event::ALL_KINDS,
     layout::{ABI_MAJOR, ABI_MINOR},
@@ -25,7 +25,8 @@ struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     slot: usize,
-    seq: u64,
+    /// The word that the client wrote.
+    word: u64,
     /// `None` for a number that no command has.
     pub command: Option<Command>,
 }
@@ -50,18 +51,20 @@ impl<W: Words> ControlServer<W> {
         ControlServer { words, seen: [Seen::default(); SLOTS] }
     }
 
-    /// Looks at every slot once; ends leases whose beat has stopped.
+    /// Looks at every slot once; ends leases whose beat has stopped. Each command is to be answered before the next
+    /// look, which would give it again.
     pub fn poll(&mut self, now_ns: u64) -> Wishes {
         let mut wishes = Wishes::default();
         for slot in 0..SLOTS {
-            // SYNC: pairs with the Release store of OWNER's claim: the slot is the new owner's.
-            let owner = self.words.load(slot_word(slot, OWNER), Ordering::Acquire);
+            // Relaxed: what the owner says in the slot is told from what others said there by its tag.
+            let owner = self.words.load(slot_word(slot, OWNER), Ordering::Relaxed);
             if owner == 0 || self.lapsed(slot, owner, now_ns) {
                 continue;
             }
             wishes.leases += 1;
-            wishes.kinds |= self.words.load(slot_word(slot, KINDS), Ordering::Relaxed) & ALL_KINDS;
-            wishes.commands.extend(self.waiting(slot));
+            // Before the wish, which thus is at least as new: a command is carried out under the wish told before it.
+            wishes.commands.extend(self.waiting(slot, owner));
+            wishes.kinds |= self.wish(slot, owner);
         }
         wishes
     }
@@ -75,32 +78,30 @@ impl<W: Words> ControlServer<W> {
         if now_ns.saturating_sub(seen.since_ns) < LEASE_NS {
             return false;
         }
-        self.void_command(slot, owner);
-        // If the slot has changed hands meanwhile, the new owner keeps it, with what it asks for: nothing else of the
-        // slot is touched here. Whoever takes it next begins by asking for nothing.
-        let _ = self.words.compare_exchange(slot_word(slot, OWNER), owner, 0, Ordering::AcqRel);
+        // If the slot has changed hands meanwhile, the new owner keeps it. What the old one said in it stays, and has
+        // a tag that nobody heeds any more.
+        let _ = self.words.compare_exchange(slot_word(slot, OWNER), owner, 0, Ordering::Relaxed);
         true
     }
 
-    /// A command that a dead client left must not be carried out when somebody else takes the slot, hours later.
-    fn void_command(&self, slot: usize, owner: u64) {
-        let Some(waiting) = self.waiting(slot) else { return };
-        // SYNC: `waiting` loaded COMMAND with Acquire; were it a new owner's, this load would see that owner.
-        if self.words.load(slot_word(slot, OWNER), Ordering::Relaxed) == owner {
-            self.answer(waiting, Answer::Refused);
-        }
+    fn wish(&self, slot: usize, owner: u64) -> u64 {
+        let word = self.words.load(slot_word(slot, KINDS), Ordering::Relaxed);
+        if has_tag(word, owner) { word & ALL_KINDS } else { 0 }
     }
 
-    fn waiting(&self, slot: usize) -> Option<Waiting> {
-        // SYNC: pairs with the Release store of COMMAND by the client.
-        let command = self.words.load(slot_word(slot, COMMAND), Ordering::Acquire);
+    fn waiting(&self, slot: usize, owner: u64) -> Option<Waiting> {
+        // SYNC: pairs with the Release half of the client's write in `put`: the wish told before it is seen.
+        let word = self.words.load(slot_word(slot, COMMAND), Ordering::Acquire);
+        let number = word as u8;
+        if number == 0 || !has_tag(word, owner) {
+            return None;
+        }
         let ack = self.words.load(slot_word(slot, ACK), Ordering::Relaxed);
-        let (seq, number) = (command >> 8, command as u8);
-        (number != 0 && seq != ack >> 8).then_some(Waiting { slot, seq, command: Command::from_number(number) })
+        (line(word) != line(ack)).then_some(Waiting { slot, word, command: Command::from_number(number) })
     }
 
     pub fn answer(&self, waiting: Waiting, answer: Answer) {
         // SYNC: pairs with the Acquire load of ACK by the client: what the command did is visible.
-        self.words.store(slot_word(waiting.slot, ACK), waiting.seq << 8 | answer as u64, Ordering::Release);
+        self.words.store(slot_word(waiting.slot, ACK), line(waiting.word) << 8 | answer as u64, Ordering::Release);
     }
 }
