@@ -69,12 +69,20 @@ pub mod status {
     /// Even while the texts are whole, odd while they change.
     pub const TEXT_SEQ: usize = 16;
     pub const DETAIL: usize = 17;
+    #[cfg(not(loom))]
     pub const TEXT_WORDS: usize = 48;
+    /// For loom: enough to be torn.
+    #[cfg(loom)]
+    pub const TEXT_WORDS: usize = 2;
     pub const CUPTI_PATH: usize = DETAIL + TEXT_WORDS;
     /// Number of clock points ever written.
     pub const CLOCK_NEXT: usize = 128;
     pub const CLOCK: usize = 136;
+    #[cfg(not(loom))]
     pub const CLOCK_POINTS: usize = 64;
+    /// For loom: enough to be lapped within a few.
+    #[cfg(loom)]
+    pub const CLOCK_POINTS: usize = 2;
     pub const CLOCK_POINT_WORDS: usize = 4;
     pub const WORDS: usize = 512;
 }

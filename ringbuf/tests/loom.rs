@@ -4,12 +4,16 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p gputap-ringbuf --test loom --release`
 #![cfg(loom)]
 
+#[path = "loom/control.rs"]
+mod control;
 #[path = "loom/controls.rs"]
 mod controls;
 #[path = "loom/directory.rs"]
 mod directory;
 #[path = "loom/lane.rs"]
 mod lane;
+#[path = "loom/status.rs"]
+mod status;
 #[path = "loom/store.rs"]
 mod store;
 
@@ -17,6 +21,7 @@ use gputap_ringbuf::{
     sync::{AtomicU64, Ordering},
     words::{ReadWords, Words},
 };
+use loom::thread;
 use std::sync::{Arc, atomic::AtomicUsize};
 
 /// Words that loom watches.
@@ -73,5 +78,20 @@ pub fn check(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 's
     println!("{name}: {executions} executions");
     if executions < 2 {
         panic!("{name}: loom saw nothing to try another way round");
+    }
+}
+
+/// Runs both, each in a thread, the second one first if `swapped`: see [`check`].
+pub fn race<A: 'static, B: 'static>(
+    swapped: bool,
+    a: impl FnOnce() -> A + 'static,
+    b: impl FnOnce() -> B + 'static,
+) -> (A, B) {
+    if swapped {
+        let (b, a) = (thread::spawn(b), thread::spawn(a));
+        (a.join().unwrap(), b.join().unwrap())
+    } else {
+        let (a, b) = (thread::spawn(a), thread::spawn(b));
+        (a.join().unwrap(), b.join().unwrap())
     }
 }

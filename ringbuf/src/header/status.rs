@@ -133,28 +133,28 @@ impl<W: Words> StatusWriter<W> {
         StatusWriter { words }
     }
 
-    fn put(&self, index: usize, value: u64, order: Ordering) {
-        self.words.store(word(index), value, order);
+    fn put(&self, index: usize, value: u64) {
+        self.words.store(word(index), value, Ordering::Relaxed);
     }
 
     /// Sets state, reason and detail, in an order in which a reader never sees an old detail with a new state.
     pub fn set_state(&self, state: State, reason: Reason, detail: &str) {
         self.set_text(status::DETAIL, detail);
-        // SYNC: pairs with the Acquire load of STATE in `Status::read`.
-        self.put(status::STATE, state as u64 | (reason as u64) << 16, Ordering::Release);
+        // SYNC: pairs with the Acquire fence in `read_text`: a reader that saw this state finds its detail there.
+        self.words.store(word(status::STATE), state as u64 | (reason as u64) << 16, Ordering::Release);
     }
 
     pub fn set_cupti(&self, version: u32, path: &str) {
-        self.put(status::CUPTI_VERSION, u64::from(version), Ordering::Relaxed);
+        self.put(status::CUPTI_VERSION, u64::from(version));
         self.set_text(status::CUPTI_PATH, path);
     }
 
     pub fn set_kinds(&self, kinds: u64) {
-        self.put(status::KINDS, kinds, Ordering::Relaxed);
+        self.put(status::KINDS, kinds);
     }
 
     pub fn beat(&self, monotonic_ns: u64) {
-        self.put(status::HEARTBEAT_NS, monotonic_ns, Ordering::Relaxed);
+        self.put(status::HEARTBEAT_NS, monotonic_ns);
     }
 
     pub fn add_clock_point(&self, point: ClockPoint) {
@@ -163,16 +163,16 @@ impl<W: Words> StatusWriter<W> {
         // CLOCK_NEXT has come to its number.
         fence(Ordering::Release);
         let at = status::CLOCK + (next as usize % status::CLOCK_POINTS) * status::CLOCK_POINT_WORDS;
-        self.put(at, point.monotonic_ns, Ordering::Relaxed);
-        self.put(at + 1, point.realtime_ns, Ordering::Relaxed);
-        self.put(at + 2, point.error_ns, Ordering::Relaxed);
+        self.put(at, point.monotonic_ns);
+        self.put(at + 1, point.realtime_ns);
+        self.put(at + 2, point.error_ns);
         // SYNC: pairs with the Acquire load of CLOCK_NEXT in `clock_points`.
-        self.put(status::CLOCK_NEXT, next + 1, Ordering::Release);
+        self.words.store(word(status::CLOCK_NEXT), next + 1, Ordering::Release);
     }
 
     fn set_text(&self, at: usize, text: &str) {
         let seq = self.words.load(word(status::TEXT_SEQ), Ordering::Relaxed);
-        self.put(status::TEXT_SEQ, seq + 1, Ordering::Relaxed);
+        self.put(status::TEXT_SEQ, seq + 1);
         // SYNC: pairs with the Acquire fence in `read_text`: a reader that saw a new word sees the odd number.
         fence(Ordering::Release);
         let mut bytes = [0; status::TEXT_WORDS * 8];
@@ -180,20 +180,23 @@ impl<W: Words> StatusWriter<W> {
         let len = text.len().min(bytes.len() - 1);
         bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
         for (i, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
-            self.put(at + i, u64::from_le_bytes(*eight), Ordering::Relaxed);
+            self.put(at + i, u64::from_le_bytes(*eight));
         }
         // SYNC: pairs with the Acquire load of TEXT_SEQ in `read_text`.
-        self.put(status::TEXT_SEQ, seq + 2, Ordering::Release);
+        self.words.store(word(status::TEXT_SEQ), seq + 2, Ordering::Release);
     }
 }
 
-/// How often a reader looks again at a text that changes under it.
-const MAX_LOOKS: u32 = 100;
+/// How often a reader looks at a text that changes under it, before it gives up.
+const MAX_LOOKS: u32 = if cfg!(loom) { 2 } else { 100 };
+/// What it then gives instead.
+pub const UNSETTLED: &str = "(a text that never settled)";
 
 impl Status {
     pub fn read<R: ReadWords>(words: &R) -> Status {
-        // SYNC: pairs with the Release store of STATE in `set_state`.
-        let state = words.load(word(status::STATE), Ordering::Acquire);
+        // Before the detail, whose Acquire fence is this load's too: if the detail was read from before this state, a
+        // second look is taken.
+        let state = words.load(word(status::STATE), Ordering::Relaxed);
         let get = |index| words.load(word(index), Ordering::Relaxed);
         Status {
             state: State::from_number(state & 0xffff),
@@ -213,7 +216,7 @@ fn read_text<R: ReadWords>(words: &R, at: usize) -> String {
         let seq = words.load(word(status::TEXT_SEQ), Ordering::Acquire);
         let mut copy = [0; status::TEXT_WORDS];
         words.load_all(word(at), &mut copy);
-        // SYNC: pairs with the Release fence in `set_text`.
+        // SYNC: pairs with the Release fence in `set_text`, and for the detail with the Release store of STATE.
         fence(Ordering::Acquire);
         if seq.is_multiple_of(2) && words.load(word(status::TEXT_SEQ), Ordering::Relaxed) == seq {
             let bytes: Vec<u8> = copy.iter().flat_map(|w| w.to_le_bytes()).take_while(|b| *b != 0).collect();
@@ -221,7 +224,7 @@ fn read_text<R: ReadWords>(words: &R, at: usize) -> String {
             return String::from_utf8_lossy(&bytes).replace(char::is_control, "\u{fffd}");
         }
     }
-    String::from("(a text that never settled)")
+    String::from(UNSETTLED)
 }
 
 /// The clock points still held, oldest first.
