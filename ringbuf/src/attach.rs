@@ -1,5 +1,11 @@
 //! Attaching to a segment as a reader: mapped read-only, checked, never trusted.
 
+mod file;
+pub mod guard;
+
+pub use file::MappedFile;
+pub(crate) use file::{open_regular, peek};
+
 use crate::{
     discover::Found,
     header::{
@@ -13,13 +19,9 @@ use crate::{
     sync::Ordering,
     words::{MappedWords, ReadWords},
 };
-use memmap2::{MmapOptions, MmapRaw};
 use std::{
-    fs::{File, OpenOptions},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    ptr::NonNull,
     sync::Arc,
 };
 
@@ -38,59 +40,14 @@ pub enum AttachError {
     Header { path: PathBuf, source: BadHeader },
 }
 
-/// Mapping of files that a peer writes.
-pub struct MappedFile;
-
-impl MappedFile {
-    fn opened(path: &Path, write: bool) -> Result<(File, u64), AttachError> {
-        let error = |source: io::Error| match source.kind() {
-            io::ErrorKind::PermissionDenied => AttachError::Permission { path: path.to_owned() },
-            io::ErrorKind::NotFound => AttachError::Gone { path: path.to_owned() },
-            _ => AttachError::Io { path: path.to_owned(), source },
-        };
-        // Neither a FIFO that nobody writes to nor a device that minds being opened may hold a reader up.
-        let link = if path.starts_with("/proc") && path.parent().is_some_and(|p| p.ends_with("fd")) {
-            0 // A descriptor under /proc is a link by nature.
-        } else {
-            libc::O_NOFOLLOW
-        };
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY | link;
-        let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path).map_err(error)?;
-        let metadata = file.metadata().map_err(error)?;
-        if !metadata.is_file() {
-            return Err(error(io::Error::other("not a regular file")));
+impl AttachError {
+    fn of_file(path: &Path, source: io::Error) -> AttachError {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => AttachError::Permission { path },
+            io::ErrorKind::NotFound => AttachError::Gone { path },
+            _ => AttachError::Io { path, source },
         }
-        Ok((file, metadata.len()))
-    }
-
-    /// The whole file, read-only, as words, with its size in bytes.
-    pub fn open(path: &Path, least_bytes: u64) -> Result<(MappedWords, u64), AttachError> {
-        let (file, size) = Self::opened(path, false)?;
-        if size < least_bytes {
-            return Err(AttachError::TooSmall { path: path.to_owned(), actual_bytes: size });
-        }
-        let io_error = |source| AttachError::Io { path: path.to_owned(), source };
-        let size_bytes = usize::try_from(size).map_err(|_| io_error(io::Error::other("larger than memory")))?;
-        let map: MmapRaw = MmapOptions::new().len(size_bytes).map_raw_read_only(&file).map_err(io_error)?;
-        let base = map.as_mut_ptr();
-        let base = NonNull::new(base).ok_or_else(|| io_error(io::Error::other("mapped at address 0")))?;
-        // SAFETY: mmap gives page-aligned memory of `size_bytes`, kept by the Arc; used as ReadWords only. Our shim
-        // never cuts the file (a memfd is sealed against it).
-        Ok((unsafe { MappedWords::new(base, size_bytes / 8, Some(Arc::new(map))) }, size))
-    }
-
-    /// `size_bytes` of the file, writable, as words.
-    pub fn open_writable(path: &Path, size_bytes: usize) -> Result<MappedWords, AttachError> {
-        let (file, size) = Self::opened(path, true)?;
-        if size < size_bytes as u64 {
-            return Err(AttachError::TooSmall { path: path.to_owned(), actual_bytes: size });
-        }
-        let map = MmapOptions::new().len(size_bytes).map_raw(&file);
-        let map: MmapRaw = map.map_err(|source| AttachError::Io { path: path.to_owned(), source })?;
-        let io_error = || AttachError::Io { path: path.to_owned(), source: io::Error::other("mapped at address 0") };
-        let base = NonNull::new(map.as_mut_ptr()).ok_or_else(io_error)?;
-        // SAFETY: mmap gives page-aligned writable memory of `size_bytes`, kept by the Arc.
-        Ok(unsafe { MappedWords::new(base, size_bytes / 8, Some(Arc::new(map))) })
     }
 }
 
@@ -119,6 +76,8 @@ pub struct Attached {
     words: MappedWords,
     layout: Layout,
     identity: Identity,
+    /// `None` where somebody else mapped it.
+    mapping: Option<Arc<file::Mapping>>,
 }
 
 impl Attached {
@@ -128,18 +87,26 @@ impl Attached {
 
     /// Attaches to the segment at `path`, a named object or a memfd under /proc.
     pub fn open_path(path: &Path) -> Result<Attached, AttachError> {
-        let (words, size) = MappedFile::open(path, crate::layout::PAGE_BYTES as u64)?;
-        Self::new(words, size).map_err(|source| AttachError::Header { path: path.to_owned(), source })
+        let mapped = MappedFile::map(path, crate::layout::PAGE_BYTES as u64, None)?;
+        let attached = Self::new(mapped.words, mapped.size_bytes);
+        let attached = attached.map_err(|source| AttachError::Header { path: path.to_owned(), source })?;
+        Ok(Attached { mapping: Some(mapped.mapping), ..attached })
     }
 
     /// Reads a segment that is mapped already.
     pub fn new(words: MappedWords, size_bytes: u64) -> Result<Attached, BadHeader> {
         let (identity, layout) = Identity::read(&words, size_bytes)?;
-        Ok(Attached { words, layout, identity })
+        Ok(Attached { words, layout, identity, mapping: None })
     }
 
     pub fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// Whether the file was cut under us. From then on everything reads as zeros, and what was read since this was last
+    /// false is worth nothing. Only in a process that called [`guard::catch_sigbus`]; others do not live to ask.
+    pub fn is_cut(&self) -> bool {
+        self.mapping.as_ref().is_some_and(|mapping| mapping.is_cut())
     }
 
     pub fn layout(&self) -> &Layout {

@@ -1,10 +1,15 @@
 //! Finding taps: named objects in /dev/shm (ours and, through /proc/PID/root, those of other mount namespaces) and
 //! memfds through /proc/PID/fd. Nothing that a segment says is ever used as a path.
 
-use crate::{attach::Attached, process};
+use crate::{
+    attach::{open_regular, peek},
+    backing::{keeper, kept},
+    process,
+};
 use std::{
     collections::{HashMap, HashSet},
-    fs, io,
+    fs::{self, File},
+    io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -82,23 +87,36 @@ pub fn find(pid: u32) -> Result<Found, FindError> {
 }
 
 /// Removes the named objects of dead processes of our own pid namespace; gives the segments removed. Never touches
-/// those of other namespaces, whose processes we may be unable to see.
+/// those of other namespaces, whose processes we may be unable to see, nor what somebody has open or mapped.
 pub fn sweep() -> Vec<PathBuf> {
     let own = process::this().pid_namespace;
+    if own == 0 {
+        return Vec::new(); // Without /proc nobody can be told from the dead.
+    }
     // One whose maker died before its header was whole, or of another ABI, goes by its name.
     let ours = |f: &Found| {
         namespace_in_name(&f.segment) == Some(own)
-            && Attached::open(f).map_or(true, |a| a.identity().pid_namespace == own)
+            && peek(&f.segment).map_or(true, |(identity, _)| identity.pid_namespace == own)
     };
     let mut dead = named_in(Path::new("/dev/shm"));
     dead.retain(|f| !f.alive && ours(f));
+    let mut claims: HashMap<PathBuf, File> = dead.iter().filter_map(|f| Some((f.segment.clone(), claim(f)?))).collect();
+    dead.retain(|f| claims.contains_key(&f.segment));
     remove_mapped(&mut dead);
     dead.into_iter()
         .filter_map(|f| {
+            let _claim = claims.remove(&f.segment)?;
             let _ = fs::remove_file(&f.control);
             fs::remove_file(&f.segment).ok().map(|()| f.segment)
         })
         .collect()
+}
+
+/// The segment's file with the lock that nobody else can have while a writer or reader has it open: those of other pid
+/// namespaces too, whose maps we cannot look through. It is the file that was found dead, not one that took its name.
+fn claim(found: &Found) -> Option<File> {
+    let (file, metadata) = open_regular(&found.segment, false).ok()?;
+    ((metadata.dev(), metadata.ino()) == found.file && kept::lock_unused(&file)).then_some(file)
 }
 
 /// Takes out what some process that we can see maps, under whatever name. Every process is looked at once, and none
@@ -150,19 +168,12 @@ fn named(path: &Path) -> Option<Found> {
     let (namespace, pid, nonce) = parts_of_name(path)?;
     let file = fs::symlink_metadata(path).ok().filter(|m| m.is_file())?;
     // The name is only a hint: who lives is decided by the header, where it can be read.
-    let (located, started_ns) = match Attached::open_path(path) {
-        Ok(attached) => {
-            let identity = attached.identity();
+    let (located, started_ns) = match peek(path) {
+        Ok((identity, _)) => {
             let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks);
             (located, identity.started_ns)
         }
-        Err(_) => {
-            let runs = |p: &u32| {
-                let folder = Path::new("/proc").join(p.to_string());
-                process::pid_namespace(&folder).is_none_or(|n| n == namespace) && process::is_running(&folder)
-            };
-            (Some(pid).filter(runs), 0)
-        }
+        Err(_) => (process::locate_any(pid, namespace), 0),
     };
     let (pid, alive) = (located.unwrap_or(pid), located.is_some());
     if alive && !process::may_own(&Path::new("/proc").join(pid.to_string()), file.uid()) {
@@ -184,10 +195,32 @@ fn namespace_in_name(path: &Path) -> Option<u64> {
     parts_of_name(path).map(|(namespace, _, _)| namespace)
 }
 
-/// The memfd segment of a process, by the names of its descriptors.
+/// The memfd segment of a process, by the names of its descriptors: those of its keeper, which stay, or the job's.
 fn memfds_of(pid: u32, folder: &Path) -> Option<Found> {
+    keepers_of(folder)
+        .into_iter()
+        .map(|thread| thread.join("fd"))
+        .chain([folder.join("fd")])
+        .find_map(|descriptors| memfds_in(pid, &descriptors))
+}
+
+/// The threads whose name says that they keep descriptors. Whether they do is looked at as with any other.
+fn keepers_of(folder: &Path) -> Vec<PathBuf> {
+    let threads = folder.join("task");
+    // Most processes have one thread: each is a link to the folder, beside the two that every folder has.
+    if fs::metadata(&threads).is_ok_and(|m| m.nlink() <= 3) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(threads) else { return Vec::new() };
+    let is_keeper = |thread: &PathBuf| {
+        fs::read(thread.join("comm")).is_ok_and(|name| name.trim_ascii_end() == keeper::THREAD_NAME.as_bytes())
+    };
+    entries.flatten().map(|entry| entry.path()).filter(is_keeper).collect()
+}
+
+fn memfds_in(pid: u32, descriptors: &Path) -> Option<Found> {
     let (mut rings, mut controls) = (Vec::new(), HashMap::new());
-    for entry in fs::read_dir(folder.join("fd")).ok()?.flatten() {
+    for entry in fs::read_dir(descriptors).ok()?.flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let target = target.to_string_lossy().into_owned();
         let name = target.strip_prefix("/memfd:gputap-").and_then(|t| t.strip_suffix(" (deleted)"));
@@ -202,7 +235,7 @@ fn memfds_of(pid: u32, folder: &Path) -> Option<Found> {
     rings.into_iter().find_map(|(nonce, segment)| {
         let control = controls.get(&nonce)?.clone();
         // A forked child has its parent's descriptors, a reader has those of what it reads: the tap is the writer's.
-        let identity = Attached::open_path(&segment).ok()?.identity();
+        let (identity, _) = peek(&segment).ok()?;
         let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks)?;
         let file = fs::metadata(&segment).ok()?;
         let file = (file.dev(), file.ino());

@@ -3,6 +3,7 @@
 
 use crate::{
     backing::reserve::{ReserveError, Reserver},
+    layout::PAGE_BYTES,
     store::writer::StoreWriter,
     tap::TapWriter,
     words::Words,
@@ -14,7 +15,7 @@ pub struct Ahead {
     pub lanes: usize,
     pub cubin_bytes: u64,
     pub definition_bytes: u64,
-    /// At most this much is reserved in one step.
+    /// At most this much is reserved in one step, rounded up to [`PAGE_BYTES`].
     pub step_bytes: u64,
 }
 
@@ -48,6 +49,11 @@ impl Housekeeper {
 
     pub fn reserved_bytes(&self) -> u64 {
         self.reserver.reserved_bytes()
+    }
+
+    /// Ends housekeeping and gives back what it reserved with.
+    pub fn into_reserver(self) -> Reserver {
+        self.reserver
     }
 
     /// Reserves the next piece of what is missing, the most urgent first. What there is no room for does not keep
@@ -86,7 +92,7 @@ impl Housekeeper {
         let wanted = (store.used_bytes() + ahead_bytes).min(store.capacity_bytes());
         let missing = wanted.saturating_sub(reserved);
         let step = missing.min(self.ahead.step_bytes);
-        let page = crate::layout::PAGE_BYTES as u64;
+        let page = PAGE_BYTES as u64;
         // Small remainders wait until a step is worth a system call.
         let worth_it = missing >= (ahead_bytes / 16).max(page).min(ahead_bytes) || wanted == store.capacity_bytes();
         if step == 0 || !worth_it {

@@ -83,14 +83,26 @@ pub fn all_pids() -> Vec<u32> {
 /// The pid, as we see it, of the process that is `pid` in the namespace `pid_namespace` and started at `start_ticks`;
 /// `None` where it does not run or cannot be seen.
 pub fn locate(pid: u32, pid_namespace_inode: u64, start: u64) -> Option<u32> {
+    find(pid, pid_namespace_inode, |folder| start_ticks(folder) == Some(start))
+}
+
+/// As [`locate`], where it is not known when the process started.
+pub fn locate_any(pid: u32, pid_namespace_inode: u64) -> Option<u32> {
+    find(pid, pid_namespace_inode, |_| true)
+}
+
+fn find(pid: u32, pid_namespace_inode: u64, is_the_one: impl Fn(&Path) -> bool) -> Option<u32> {
     let is_it = |candidate: &u32| {
         let folder = Path::new("/proc").join(candidate.to_string());
-        start_ticks(&folder) == Some(start)
+        is_the_one(&folder)
             && is_running(&folder)
             && self::pid_namespace(&folder).is_none_or(|inode| inode == pid_namespace_inode)
             && namespace_pids(&folder).and_then(|p| p.last().copied()).unwrap_or(*candidate) == pid
     };
-    if pid_namespace(Path::new("/proc/self")) == Some(pid_namespace_inode) {
+    // A /proc that was mounted outside our namespace shows other numbers than ours.
+    let own = Path::new("/proc/self");
+    let numbers_are_ours = namespace_pids(own).is_none_or(|pids| pids.len() == 1);
+    if numbers_are_ours && pid_namespace(own) == Some(pid_namespace_inode) {
         return Some(pid).filter(is_it);
     }
     all_pids().into_iter().find(is_it)

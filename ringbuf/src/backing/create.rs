@@ -1,22 +1,27 @@
 //! Making a segment and its control object.
 
 use super::{
-    reserve::{KeptFile, ReserveError, Reserver},
+    keeper,
+    kept::{KeptFile, high, lock_in_use},
+    reserve::{ReserveError, Reserver},
     room,
 };
 use crate::{
     control::{CONTROL_BYTES, server::ControlServer},
     header::identity::{Backing, Identity},
-    layout::{Layout, Sizes},
+    layout::{Layout, PAGE_BYTES, Sizes},
     process,
     words::MappedWords,
 };
-use memmap2::MmapRaw;
+use memmap2::MmapOptions;
 use shared_memory::{ShmemConf, ShmemError};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::fs::PermissionsExt,
+    },
     ptr::NonNull,
 };
 
@@ -33,14 +38,16 @@ pub enum BackingChoice {
 pub enum CreateError {
     #[error("RLIMIT_FSIZE allows files of {limit_bytes} bytes, the smallest segment needs {needed_bytes}")]
     FileSizeLimit { limit_bytes: u64, needed_bytes: u64 },
+    #[error("pages of this system have {page_bytes} bytes, more than the {PAGE_BYTES} that a segment is laid out for")]
+    PageSize { page_bytes: u64 },
     #[error("/dev/shm is missing or cannot be written, and GPUTAP_BACKING asks for it: {source}")]
     Shm { source: ShmemError },
+    #[error("what was just made in /dev/shm cannot be opened: {source}")]
+    Reopen { source: io::Error },
     #[error("memfd: {source}")]
     Memfd { source: io::Error },
     #[error("the head of the segment could not be reserved: {0}")]
     Reserve(#[from] ReserveError),
-    #[error("the segment was mapped at address 0")]
-    Null,
 }
 
 /// A segment that nobody can read yet (its magic is missing), and what its maker does with it.
@@ -60,10 +67,15 @@ const MEMFD_LIMIT_BYTES: u64 = 4 << 30;
 /// Makes a segment of at most `sizes` (the cubin area shrinks to what RLIMIT_FSIZE allows) and its control object,
 /// and reserves their fixed part. Both stay mapped for the life of the process.
 pub fn create(sizes: Sizes, choice: BackingChoice) -> Result<Created, CreateError> {
+    let page_bytes = room::page_bytes();
+    if page_bytes > PAGE_BYTES as u64 {
+        return Err(CreateError::PageSize { page_bytes });
+    }
     let sizes = within_file_size_limit(sizes)?;
     let layout = Layout::new(sizes);
     let nonce = process::random();
-    let share_bytes = room::free_bytes("/dev/shm").unwrap_or(0) / 2;
+    // At least half is left to others: the control object counts as well, and it may take a page of any size.
+    let share_bytes = (room::free_bytes("/dev/shm").unwrap_or(0) / 2).saturating_sub(PAGE_BYTES as u64);
     let made = match choice {
         BackingChoice::Only(Backing::Shm) => named(layout, nonce, share_bytes)?,
         BackingChoice::Only(Backing::Memfd) => memfd(layout, nonce)?,
@@ -88,7 +100,7 @@ struct Made {
 /// Mapped for the life of the process.
 struct Object {
     words: MappedWords,
-    file: Option<KeptFile>,
+    file: KeptFile,
     name: Option<UnlinkOnFailure>,
 }
 
@@ -105,13 +117,17 @@ fn finish(made: Made, layout: Layout, nonce: u64) -> Result<Created, CreateError
     let Made { segment, control, backing, limit_bytes } = made;
     leave_out_of_core_dumps(&segment.words);
     let in_dev_shm = backing == Backing::Shm;
-    let mut control_reserver = Reserver::new(control.words.clone(), control.file, in_dev_shm, CONTROL_BYTES as u64);
+    let descriptors = [segment.file.number(), control.file.number()];
+    let mut control_reserver =
+        Reserver::new(control.words.clone(), Some(control.file), in_dev_shm, CONTROL_BYTES as u64);
     control_reserver.reserve(0, CONTROL_BYTES as u64)?;
-    let mut reserver = Reserver::new(segment.words.clone(), segment.file, in_dev_shm, limit_bytes);
+    let mut reserver = Reserver::new(segment.words.clone(), Some(segment.file), in_dev_shm, limit_bytes);
     reserver.reserve(0, layout.fixed_words as u64 * 8)?;
     if !in_dev_shm {
         // Readers find a memfd by its descriptor, which nothing here uses again.
         std::mem::forget(control_reserver);
+        // From here on nothing fails: the thread keeps the memory for ever.
+        reserver = reserver.held_as(keeper::start(descriptors));
     }
     std::mem::forget((segment.name, control.name));
     let pid = std::process::id();
@@ -133,7 +149,7 @@ fn leave_out_of_core_dumps(words: &MappedWords) {
 fn within_file_size_limit(mut sizes: Sizes) -> Result<Sizes, CreateError> {
     let limit_bytes = room::file_size_limit_bytes();
     let needed_bytes = Layout::new(sizes).total_words as u64 * 8;
-    let over_bytes = needed_bytes.saturating_sub(limit_bytes).next_multiple_of(crate::layout::PAGE_BYTES as u64);
+    let over_bytes = needed_bytes.saturating_sub(limit_bytes).next_multiple_of(PAGE_BYTES as u64);
     if over_bytes > sizes.cubin_bytes as u64 {
         return Err(CreateError::FileSizeLimit { limit_bytes, needed_bytes: needed_bytes - sizes.cubin_bytes as u64 });
     }
@@ -146,22 +162,36 @@ fn named(layout: Layout, nonce: u64, limit_bytes: u64) -> Result<Made, CreateErr
     let name = |what: &str| format!("/gputap-{namespace}-{}-{nonce:016x}.{what}", std::process::id());
     let segment = named_object(&name("ring"), layout.total_words * 8)?;
     let control = named_object(&name("ctl"), CONTROL_BYTES)?;
+    if let Some(UnlinkOnFailure(path)) = &segment.name {
+        // The one thing that could cut it under the job is a user of the same name with a careless redirection; readers
+        // only read. Where it cannot be had, the segment works as well.
+        let _ = fs::set_permissions(path, Permissions::from_mode(0o400));
+    }
     Ok(Made { segment, control, backing: Backing::Shm, limit_bytes })
 }
 
 fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
-    let object = ShmemConf::new().os_id(name).size(size_bytes).create();
-    let object = object.map_err(|source| CreateError::Shm { source })?;
-    let base = NonNull::new(object.as_ptr()).ok_or(CreateError::Null)?;
-    // Its Drop would unmap and unlink: the object has to outlive even the process.
-    std::mem::forget(object);
+    let made = ShmemConf::new().os_id(name).size(size_bytes).create();
+    let mut made = made.map_err(|source| CreateError::Shm { source })?;
+    // From here on the name is ours to remove.
+    made.set_owner(false);
     let path = format!("/dev/shm{name}");
-    // For kernels that can only reserve through a descriptor; without one, newer kernels still can.
-    let file = OpenOptions::new().read(true).write(true).open(&path).ok().map(high);
-    let file = file.and_then(|fd| KeptFile::new(fd).ok());
-    // SAFETY: mmap gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
-    let words = unsafe { MappedWords::new(base, size_bytes / 8, None) };
-    Ok(Object { words, file, name: Some(UnlinkOnFailure(path)) })
+    let name = Some(UnlinkOnFailure(path.clone()));
+    let reopen = |source| CreateError::Reopen { source };
+    let file = OpenOptions::new().read(true).write(true).open(&path).map(high).map_err(reopen)?;
+    lock_in_use(&file);
+    let words = mapped_for_ever(&file, size_bytes).map_err(reopen)?;
+    // What made it has a descriptor of the lowest number and a mapping of its own, and gives both up here.
+    drop(made);
+    Ok(Object { words, file: KeptFile::new(file).map_err(reopen)?, name })
+}
+
+fn mapped_for_ever(file: &OwnedFd, size_bytes: usize) -> io::Result<MappedWords> {
+    let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
+    let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+    std::mem::forget(map);
+    // SAFETY: memmap2 gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
+    Ok(unsafe { MappedWords::new(base, size_bytes / 8, None) })
 }
 
 fn memfd(layout: Layout, nonce: u64) -> Result<Made, CreateError> {
@@ -188,24 +218,7 @@ fn memfd_object(name: &str, size_bytes: usize) -> io::Result<Object> {
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    let map = MmapRaw::map_raw(&file)?;
-    let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-    std::mem::forget(map);
-    // SAFETY: memmap2 gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
-    let words = unsafe { MappedWords::new(base, size_bytes / 8, None) };
-    Ok(Object { words, file: Some(KeptFile::new(high(file))?), name: None })
-}
-
-/// Moves a descriptor out of the range of numbers that jobs use and count on.
-fn high(file: File) -> OwnedFd {
-    const LEAST: [libc::c_int; 3] = [1000, 500, 200];
-    for least in LEAST {
-        // SAFETY: no memory is passed.
-        let fd = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
-        if fd >= 0 {
-            // SAFETY: the descriptor is new and ours.
-            return unsafe { OwnedFd::from_raw_fd(fd) };
-        }
-    }
-    file.into()
+    let file = high(file);
+    let words = mapped_for_ever(&file, size_bytes)?;
+    Ok(Object { words, file: KeptFile::new(file)?, name: None })
 }

@@ -1,12 +1,8 @@
 //! Reserving pages before they are written: afterwards a write to them cannot fault, so it cannot raise SIGBUS.
 
-use super::room;
-use crate::words::MappedWords;
-use std::{
-    io,
-    mem::ManuallyDrop,
-    os::fd::{AsRawFd, OwnedFd},
-};
+use super::{keeper::Held, kept::KeptFile, room};
+use crate::{layout::PAGE_BYTES, words::MappedWords};
+use std::{io, ptr::NonNull};
 
 /// Why pages were not reserved. Nothing was changed; what was reserved before stays.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +17,8 @@ pub enum ReserveError {
     ShmFull { wanted_bytes: u64, free_bytes: u64, kept_bytes: u64 },
     #[error("the kernel did not reserve {wanted_bytes} bytes: {source}")]
     Kernel { wanted_bytes: u64, source: io::Error },
+    #[error("{start_bytes} and {len_bytes} are not multiples of {PAGE_BYTES}: a defect of the caller")]
+    Unaligned { start_bytes: u64, len_bytes: u64 },
 }
 
 /// A quarter of /dev/shm stays free for those who cannot do without it (NCCL), whatever the taps' budgets add up to.
@@ -37,43 +35,7 @@ pub struct Reserver {
     kept_bytes: u64,
     reserved_bytes: u64,
     populate_advice: libc::c_int,
-}
-
-/// A descriptor that may have been closed and reused behind our back.
-pub struct KeptFile {
-    file: ManuallyDrop<OwnedFd>,
-    device: u64,
-    inode: u64,
-}
-
-impl KeptFile {
-    pub fn new(file: OwnedFd) -> io::Result<KeptFile> {
-        let (device, inode) = device_and_inode(&file)?;
-        Ok(KeptFile { file: ManuallyDrop::new(file), device, inode })
-    }
-
-    fn still_ours(&self) -> bool {
-        device_and_inode(&self.file).is_ok_and(|found| found == (self.device, self.inode))
-    }
-}
-
-impl Drop for KeptFile {
-    fn drop(&mut self) {
-        if self.still_ours() {
-            // SAFETY: dropped once, here; nothing uses it afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.file) };
-        }
-    }
-}
-
-fn device_and_inode(file: &OwnedFd) -> io::Result<(u64, u64)> {
-    // SAFETY: zero is a valid stat, and the call fills it.
-    let mut s: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `s` may be written; a descriptor that is not open any more is an error, not a fault.
-    if unsafe { libc::fstat(file.as_raw_fd(), &mut s) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((s.st_dev, s.st_ino))
+    held: Held,
 }
 
 impl Reserver {
@@ -82,7 +44,17 @@ impl Reserver {
         let populate_advice = libc::MADV_POPULATE_WRITE;
         let size_bytes = if in_dev_shm { room::size_bytes("/dev/shm").unwrap_or(0) } else { 0 };
         let kept_bytes = limit_bytes.min(size_bytes / KEPT_SHARE);
-        Reserver { words, file, in_dev_shm, limit_bytes, kept_bytes, reserved_bytes: 0, populate_advice }
+        let held = Held::ByName;
+        Reserver { words, file, in_dev_shm, limit_bytes, kept_bytes, reserved_bytes: 0, populate_advice, held }
+    }
+
+    pub(super) fn held_as(self, held: Held) -> Reserver {
+        Reserver { held, ..self }
+    }
+
+    /// What becomes of the segment's descriptors when the job closes all of its own.
+    pub fn held(&self) -> Held {
+        self.held
     }
 
     pub fn reserved_bytes(&self) -> u64 {
@@ -93,8 +65,14 @@ impl Reserver {
         self.limit_bytes
     }
 
-    /// Reserves `len_bytes` from `start_bytes`, both multiples of the page size.
+    /// Reserves `len_bytes` from `start_bytes`, both multiples of [`PAGE_BYTES`] (the largest pages that a kernel of
+    /// ours may have), or up to the end of the mapping.
     pub fn reserve(&mut self, start_bytes: u64, len_bytes: u64) -> Result<(), ReserveError> {
+        let is_whole = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES as u64);
+        let to_the_end = start_bytes.checked_add(len_bytes) == Some(self.words.len() as u64 * 8);
+        if !is_whole(start_bytes) || !(is_whole(len_bytes) || to_the_end) {
+            return Err(ReserveError::Unaligned { start_bytes, len_bytes });
+        }
         let wanted_bytes = len_bytes;
         if len_bytes > self.limit_bytes.saturating_sub(self.reserved_bytes) {
             return Err(ReserveError::OverBudget { wanted_bytes, limit_bytes: self.limit_bytes });
@@ -123,16 +101,26 @@ impl Reserver {
         let error = io::Error::last_os_error();
         match (&self.file, error.raw_os_error()) {
             (Some(file), Some(libc::EINVAL)) if file.still_ours() => allocate(file, start_bytes, len_bytes),
-            _ => Err(error),
+            // What a fault for which there is no room is to the advice.
+            (_, Some(libc::EFAULT)) => Err(give_back(at, len_bytes, io::Error::from_raw_os_error(libc::ENOSPC))),
+            _ => Err(give_back(at, len_bytes, error)),
         }
     }
+}
+
+/// Populating that fails keeps the pages it came to: room that others may need, and that nobody would use.
+fn give_back(at: NonNull<u8>, len_bytes: u64, error: io::Error) -> io::Error {
+    // SAFETY: the range lies inside the mapping and was not reserved, so nobody has written to it: it is zeros before
+    // and after.
+    unsafe { libc::madvise(at.as_ptr().cast(), len_bytes as usize, libc::MADV_REMOVE) };
+    error
 }
 
 /// Gives the file its blocks; the first touch of each page then costs a fault, but cannot fail for lack of room.
 fn allocate(file: &KeptFile, start_bytes: u64, len_bytes: u64) -> io::Result<()> {
     let (start, len) = (start_bytes as libc::off_t, len_bytes as libc::off_t);
     // SAFETY: no memory is passed; the range is inside the file's size, so it does not grow.
-    match unsafe { libc::fallocate(file.file.as_raw_fd(), 0, start, len) } {
+    match unsafe { libc::fallocate(file.number(), 0, start, len) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -143,7 +131,7 @@ mod tests {
     use super::super::create::{BackingChoice, create};
     use super::*;
     use crate::{header::identity::Backing, layout::Sizes};
-    use std::os::unix::fs::MetadataExt;
+    use std::os::{fd::AsRawFd, unix::fs::MetadataExt};
 
     /// As on a kernel before 5.14, which answers EINVAL to an advice that it does not know.
     fn without_populate(backing: Backing) -> Reserver {
@@ -155,7 +143,7 @@ mod tests {
         reserver.reserve(start, PAGE).unwrap();
         reserver
     }
-    const PAGE: u64 = 4096;
+    const PAGE: u64 = PAGE_BYTES as u64;
 
     #[test]
     fn kernels_without_populate_reserve_through_the_descriptor() {
@@ -188,16 +176,22 @@ mod tests {
     #[test]
     fn a_descriptor_that_the_job_closed_and_reused_is_left_alone() {
         let mut reserver = without_populate(Backing::Memfd);
-        let fd = reserver.file.as_ref().unwrap().file.as_raw_fd();
+        let fd = reserver.file.as_ref().unwrap().number();
         let other = tempfile();
         // SAFETY: no memory is passed; what `fd` was is given up, as a job that closes everything does.
         assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), fd) }, fd);
         assert!(matches!(reserver.reserve(2 * PAGE, PAGE), Err(ReserveError::Kernel { .. })));
         assert_eq!(other.metadata().unwrap().blocks(), 0);
         drop(reserver);
-        assert!(device_and_inode(&OwnedFd::from(other)).is_ok());
         // SAFETY: no memory is passed.
         assert!(unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0, "what the job put there was closed");
+    }
+
+    #[test]
+    fn only_whole_pages_are_reserved() {
+        let mut reserver = without_populate(Backing::Memfd);
+        let unaligned = |result| matches!(result, Err(ReserveError::Unaligned { .. }));
+        assert!(unaligned(reserver.reserve(PAGE / 2, PAGE)) && unaligned(reserver.reserve(0, PAGE + PAGE / 2)));
     }
 
     /// An empty file that has room to be allocated.

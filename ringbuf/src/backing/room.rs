@@ -24,6 +24,12 @@ fn space(folder: &str) -> Option<libc::statvfs> {
     (!failed).then_some(s)
 }
 
+/// Of the running kernel: 4, 16 or 64 KiB on the machines that we know.
+pub fn page_bytes() -> u64 {
+    // SAFETY: no memory is passed.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
 /// The largest file that this process may make (RLIMIT_FSIZE): growing past it raises SIGXFSZ.
 pub fn file_size_limit_bytes() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -1,0 +1,110 @@
+//! Descriptors of ours in a process that is not ours: high numbers, looked at before use, and a lock that says to
+//! sweepers that somebody has the segment open.
+
+use std::{
+    fs::File,
+    io,
+    mem::ManuallyDrop,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+};
+
+/// A descriptor that may have been closed and reused behind our back.
+pub struct KeptFile {
+    file: ManuallyDrop<OwnedFd>,
+    device: u64,
+    inode: u64,
+}
+
+impl KeptFile {
+    pub fn new(file: OwnedFd) -> io::Result<KeptFile> {
+        let (device, inode) = device_and_inode(&file)?;
+        Ok(KeptFile { file: ManuallyDrop::new(file), device, inode })
+    }
+
+    pub(super) fn still_ours(&self) -> bool {
+        device_and_inode(&self.file).is_ok_and(|found| found == (self.device, self.inode))
+    }
+
+    pub(super) fn number(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+impl Drop for KeptFile {
+    fn drop(&mut self) {
+        if self.still_ours() {
+            // SAFETY: dropped once, here; nothing uses it afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.file) };
+        }
+    }
+}
+
+fn device_and_inode(file: &OwnedFd) -> io::Result<(u64, u64)> {
+    // SAFETY: zero is a valid stat, and the call fills it.
+    let mut s: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `s` may be written; a descriptor that is not open any more is an error, not a fault.
+    if unsafe { libc::fstat(file.as_raw_fd(), &mut s) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((s.st_dev, s.st_ino))
+}
+
+/// Moves a descriptor out of the range of numbers that jobs use and count on.
+pub(super) fn high(file: File) -> OwnedFd {
+    const LEAST: [libc::c_int; 3] = [1000, 500, 200];
+    for least in LEAST {
+        // SAFETY: no memory is passed.
+        let fd = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+        if fd >= 0 {
+            // SAFETY: the descriptor is new and ours.
+            return unsafe { OwnedFd::from_raw_fd(fd) };
+        }
+    }
+    file.into()
+}
+
+/// Says, for as long as this open file lives in any process, that the file is in use. Never waits: where it is being
+/// swept this very moment, or the file system has no such locks, the file stays unlocked.
+pub(crate) fn lock_in_use(file: &impl AsRawFd) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
+}
+
+/// Whether nobody has said so; if so, nobody can until this open file is closed.
+pub(crate) fn lock_unused(file: &impl AsRawFd) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_job_put_in_our_place_is_not_closed() {
+        let path = std::env::temp_dir();
+        let kept = KeptFile::new(high(File::open(&path).unwrap())).unwrap();
+        let other = File::open("/dev/null").unwrap();
+        // SAFETY: no memory is passed; what the number was is given up, as a job that closes everything does.
+        assert_eq!(unsafe { libc::dup2(other.as_raw_fd(), kept.number()) }, kept.number());
+        let number = kept.number();
+        assert!(!kept.still_ours());
+        drop(kept);
+        // SAFETY: the descriptor is open, and nobody else's.
+        drop(unsafe { OwnedFd::from_raw_fd(number) });
+        // SAFETY: no memory is passed.
+        assert_eq!(unsafe { libc::fcntl(number, libc::F_GETFD) }, -1, "it was ours to close");
+    }
+
+    #[test]
+    fn a_file_in_use_cannot_be_claimed() {
+        let folder = std::env::temp_dir();
+        let open = || File::open(&folder).unwrap();
+        // A folder of a test of ours alone: others lock no folder.
+        let (user, sweeper) = (open(), open());
+        lock_in_use(&user);
+        assert!(!lock_unused(&sweeper));
+        drop(user);
+        assert!(lock_unused(&sweeper));
+    }
+}
