@@ -320,3 +320,31 @@ fn a_process_without_a_tap_is_an_error_that_says_what_to_do() {
     child.wait().expect("it ends");
     assert!(error.contains("gputap record"), "{error}");
 }
+
+/// Cut by a byte, which raises no fault, in the middle, and altogether.
+#[test]
+fn a_segment_that_is_cut_ends_its_session_with_a_word_and_no_other() {
+    gputap_ringbuf::attach::guard::catch_sigbus().expect("a handler");
+    let whole = Tap::new(Backing::Shm);
+    let write = |tap: &Tap| (0..100).for_each(|n| tap.write(100, &kernel(NO_NAME, n + 1, n + 2)));
+    write(&whole);
+    for share in [0.999_999_9, 0.5, 0.05, 0.0] {
+        let cut = Tap::new(Backing::Shm);
+        write(&cut);
+        let (mut session, mut other) = (cut.session(), whole.session());
+        drain(&mut session, &mut NoSink);
+        let file = std::fs::File::options().write(true).open(&cut.found.segment).expect("root may");
+        let size_bytes = file.metadata().expect("it is there").len();
+        file.set_len((size_bytes as f64 * share) as u64).expect("it is not sealed");
+        assert!(step_until(&mut session, &mut NoSink, |progress| progress.ended).ended);
+        let snapshot = session.snapshot(Now::read());
+        assert_balanced(&snapshot);
+        assert!(session.is_cut() && session.has_ended());
+        assert_eq!((snapshot.target.state.as_str(), snapshot.counts.delivered), ("cut", 100));
+        assert!(snapshot.counts.lost.iter().any(|lost| lost.reason == "cut" && lost.unknown), "{:?}", snapshot.counts);
+        let words = format!("the segment of process {} was cut while it was read", std::process::id());
+        assert!(snapshot.notes.iter().any(|note| note.starts_with(&words)), "{:?}", snapshot.notes);
+        drain(&mut other, &mut NoSink);
+        assert!(!other.is_cut() && other.snapshot(Now::read()).counts.delivered == 100);
+    }
+}

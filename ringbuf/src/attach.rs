@@ -103,8 +103,8 @@ impl Attached {
         self.identity
     }
 
-    /// Whether the file was cut under us. From then on everything reads as zeros, and what was read since this was last
-    /// false is worth nothing. Only in a process that called [`guard::catch_sigbus`]; others do not live to ask.
+    /// Whether the file was cut under us: then what was read since this was last false is worth nothing, and all reads
+    /// as zeros. Only in a process that called [`guard::catch_sigbus`]; others may not live to ask. A system call.
     pub fn is_cut(&self) -> bool {
         self.mapping.as_ref().is_some_and(|mapping| mapping.is_cut())
     }

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
     if let Some(library) = gputap_reader::crc::child_request(std::env::args_os()) {
         return gputap_reader::crc::cupti_crc_child_main(&library);
     }
+    // A segment that somebody truncates is a word on the screen, not the end of this program. Where the kernel refuses,
+    // all else works.
+    let _ = gputap_ringbuf::attach::guard::catch_sigbus();
     match commands::run(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error::Error::NobodyReads) => ExitCode::SUCCESS,

@@ -16,6 +16,8 @@ pub mod reason {
     pub const ABANDONED: &str = "abandoned";
     /// In a buffer that was thrown away, because CUPTI held all that there are.
     pub const POOL_EMPTY: &str = "pool_empty";
+    /// In a segment that somebody truncated before it was read.
+    pub const CUT: &str = "cut";
     /// Counted by the shim, but never finished: the process ended in the middle.
     pub const UNFINISHED: &str = "unfinished";
 }
@@ -36,6 +38,8 @@ pub struct Ledger {
     pub lost_by_shim: Vec<(&'static str, u64)>,
     /// The target has ended and the lanes have been drained for the last time.
     pub ended: bool,
+    /// The segment was truncated: what the shim counted after that is unknown.
+    pub cut: bool,
     /// CUPTI may have held records that never reached the shim: the target ended without a last flush.
     pub held_by_cupti_unknown: bool,
     /// CUPTI had to be given a buffer that is thrown away: how many records that cost is unknown.
@@ -64,7 +68,9 @@ impl Ledger {
         add(reason::ABANDONED, self.abandoned);
         let seen = lost.iter().fold(self.delivered, |sum, lost| sum.saturating_add(lost.count));
         let open = self.attempted.saturating_sub(seen);
-        if self.ended && open > 0 {
+        if self.cut {
+            lost.push(Lost { reason: reason::CUT.to_owned(), count: open, unknown: true });
+        } else if self.ended && open > 0 {
             lost.push(Lost { reason: reason::UNFINISHED.to_owned(), count: open, unknown: false });
         }
         if self.thrown_away_unknown {
@@ -78,7 +84,7 @@ impl Ledger {
             // A writer killed between the record and its counter, or a hostile one, may have counted less than was read.
             attempted: self.attempted.max(seen),
             delivered: self.delivered,
-            pending: if self.ended { 0 } else { open },
+            pending: if self.ended || self.cut { 0 } else { open },
             lost,
             flagged_times: 0,
         }
@@ -96,11 +102,11 @@ mod tests {
             attempted in 0u64..1 << 40, delivered in 0u64..1 << 40, overwritten in 0u64..1 << 40,
             before_attach in 0u64..1 << 40, undecodable in 0u64..9, unreadable in 0u64..9, abandoned in 0u64..9,
             no_lane in 0u64..9, dropped in 0u64..9,
-            ended: bool, held_by_cupti_unknown: bool,
+            ended: bool, cut: bool, held_by_cupti_unknown: bool,
         ) {
             let lost_by_shim = vec![("no_lane", no_lane), ("cupti_dropped", dropped), ("overwritten", no_lane)];
             let ledger = Ledger {
-                attempted, delivered, overwritten, before_attach, undecodable, unreadable, abandoned, lost_by_shim, ended,
+                attempted, delivered, overwritten, before_attach, undecodable, unreadable, abandoned, lost_by_shim, ended, cut,
                 held_by_cupti_unknown, thrown_away_unknown: false,
             };
             let counts = ledger.balance();

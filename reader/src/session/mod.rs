@@ -21,11 +21,11 @@ use crate::model::Model;
 use crate::model::snapshot::Snapshot;
 use crate::recording::RecordError;
 use cubins::Cubins;
-use gputap_ringbuf::attach::{AttachError, Attached};
+use gputap_ringbuf::attach::{AttachError, Attached, Counters};
 use gputap_ringbuf::discover::{self, FindError, Found};
 use gputap_ringbuf::event::ALL_KINDS;
 use gputap_ringbuf::header::identity::Identity;
-use gputap_ringbuf::header::status::State;
+use gputap_ringbuf::header::status::{State, Status};
 use lanes::Lanes;
 use lease::Lease;
 use liveness::Watch;
@@ -67,6 +67,8 @@ pub enum SessionError {
     Find(#[from] FindError),
     #[error(transparent)]
     Attach(#[from] AttachError),
+    #[error("the segment of process {pid} was cut while it was opened: somebody truncated its file")]
+    Cut { pid: u32 },
 }
 
 /// What one step did, and what is left.
@@ -76,7 +78,7 @@ pub struct Progress {
     pub delivered: u64,
     /// More is there already: step again at once.
     pub more: bool,
-    /// The process has ended and everything that it left has been read.
+    /// The process has ended and everything that it left has been read; or the segment was cut.
     pub ended: bool,
     /// CUPTI's checksums that have not come back yet.
     pub pending_checksums: usize,
@@ -98,6 +100,9 @@ pub struct Session {
     watch: Watch,
     /// The last state seen while the process lived.
     last_state: Option<State>,
+    /// What the tap said of itself when it was last seen whole.
+    figures: (Status, Counters),
+    cut: bool,
     gone: bool,
     ended: bool,
     loads_ns: u64,
@@ -118,6 +123,7 @@ impl Session {
     /// The segment is gone, not readable, or another version's.
     pub fn open(found: &Found, options: Options, now: Now) -> Result<Session, SessionError> {
         let attached = Attached::open(found)?;
+        let figures = figures(&attached).ok_or(SessionError::Cut { pid: found.pid })?;
         let mut lease = Lease::new(if found.alive { options.kinds } else { 0 });
         lease.step(found, now);
         Ok(Session {
@@ -131,6 +137,8 @@ impl Session {
             lease,
             watch: Watch::new(found, &attached),
             last_state: None,
+            figures,
+            cut: false,
             gone: false,
             ended: false,
             loads_ns: 0,
@@ -149,13 +157,14 @@ impl Session {
         self.look_at_the_process(now);
         let before = self.lanes.tally.delivered;
         let mut sink = Guarded::new(sink);
-        let more_names = self.names.step(&mut self.model, &mut sink);
+        let more_names = !self.cut && self.names.step(&mut self.model, &mut sink);
         // Events of names that are not read yet wait: they would count as unnamed.
-        let more_events =
-            more_names || self.lanes.step(&self.attached, &mut self.names, &mut self.model, now, &mut sink);
+        let more_events = more_names
+            || (!self.cut && self.lanes.step(&self.attached, &mut self.names, &mut self.model, now, &mut sink));
         let more_cubins = self.cubins.step(&mut self.model, &mut sink);
-        let more = more_events || more_cubins;
-        self.ended = self.gone && !more;
+        self.cut |= self.attached.is_cut();
+        let more = !self.cut && (more_events || more_cubins);
+        self.ended = self.cut || (self.gone && !more);
         if self.ended || now.monotonic_ns.saturating_sub(self.loads_ns) >= LOADS_EVERY_NS {
             self.loads_ns = now.monotonic_ns;
             self.cubins.refresh_loads(&mut self.model);
@@ -171,9 +180,13 @@ impl Session {
     }
 
     fn look_at_the_process(&mut self, now: Now) {
-        let status = self.attached.status();
+        match figures(&self.attached) {
+            Some(figures) if !self.cut => self.figures = figures,
+            _ => self.cut = true,
+        }
+        let status = &self.figures.0;
         self.gone = self.watch.is_gone(status.heartbeat_ns, now);
-        if self.gone {
+        if self.gone || self.cut {
             self.lease.release();
         } else {
             self.lease.step(&self.found, now);
@@ -186,9 +199,15 @@ impl Session {
         report::snapshot(self, now)
     }
 
-    /// The process has ended and everything that it left has been read.
+    /// The process has ended and everything that it left has been read; or the segment was cut.
     pub fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Somebody truncated the segment while it was read: what had not been read by then is lost. Only where
+    /// [`gputap_ringbuf::attach::guard::catch_sigbus`] was called; elsewhere it may be the end of this process.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     pub fn found(&self) -> &Found {
@@ -203,4 +222,10 @@ impl Session {
     pub fn identity(&self) -> Identity {
         self.attached.identity()
     }
+}
+
+/// What the tap says of itself; `None` if its segment is cut.
+fn figures(attached: &Attached) -> Option<(Status, Counters)> {
+    let figures = (attached.status(), attached.counters());
+    (!attached.is_cut()).then_some(figures)
 }

@@ -9,9 +9,9 @@ use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{State, Status};
 
 pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
-    let status = session.attached.status();
     // After the lanes were drained: what was counted since is pending.
-    let counters = session.attached.counters();
+    let fresh = if session.cut { None } else { super::figures(&session.attached) };
+    let (status, counters) = fresh.unwrap_or_else(|| session.figures.clone());
     let model = session.model.snapshot(now);
     Snapshot {
         target: target(session, &status, now),
@@ -45,6 +45,7 @@ fn ledger(session: &Session, counters: &Counters) -> Ledger {
         abandoned: tally.abandoned,
         lost_by_shim: counters.lost().map(|(counter, count)| (counter.name(), count)).collect(),
         ended: session.ended,
+        cut: session.cut,
         held_by_cupti_unknown: session.ended && was_recording,
         thrown_away_unknown: counters.get(Counter::PoolEmpty) > 0,
     }
@@ -88,8 +89,12 @@ fn target(session: &Session, status: &Status, now: Now) -> Target {
         pid: session.found.pid,
         command: session.command.clone(),
         alive: !session.gone,
-        state: if session.gone { State::Exited.name().to_owned() } else { state_name(status).to_owned() },
-        reason: reason(status),
+        state: match (session.cut, session.gone) {
+            (true, _) => "cut".to_owned(),
+            (false, true) => State::Exited.name().to_owned(),
+            (false, false) => state_name(status).to_owned(),
+        },
+        reason: if session.cut { "truncated while it was read".to_owned() } else { reason(status) },
         cupti_version: status.cupti_version,
         cupti_path: crate::symbols::escape::for_screen(&status.cupti_path, 1024),
         backing: identity.backing.name().to_owned(),
@@ -120,6 +125,15 @@ fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String>
             notes.push(text);
         }
     };
+    note(
+        session.cut,
+        format!(
+            "the segment of process {} was cut while it was read: somebody truncated {}. What had not been read by then \
+             is lost, and the process itself may die when it writes there",
+            session.found.pid,
+            crate::symbols::escape::for_screen(&session.found.segment.to_string_lossy(), 1024)
+        ),
+    );
     note(!session.lease.trouble.is_empty(), session.lease.trouble.clone());
     note(
         status.state.is_none(),

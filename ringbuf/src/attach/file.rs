@@ -28,13 +28,14 @@ pub struct MappedFile;
 pub(crate) struct Mapping {
     // In this order: a range is not watched any more when something else can be mapped there.
     watched: Watched,
-    _map: MmapRaw,
-    _file: File,
+    map: MmapRaw,
+    file: File,
 }
 
 impl Mapping {
+    /// A cut within a page raises no fault, and leaves zeros: so the size is looked at too, which costs a system call.
     pub fn is_cut(&self) -> bool {
-        self.watched.is_cut()
+        self.watched.is_cut() || self.file.metadata().is_ok_and(|now| now.len() < self.map.len() as u64)
     }
 }
 
@@ -112,7 +113,7 @@ impl MappedFile {
         let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io_error(io::Error::other("mapped at address 0")))?;
         let watched = guard::watch(base, len_bytes, writable)
             .ok_or_else(|| io_error(io::Error::other("this process has too many taps open")))?;
-        let mapping = Arc::new(Mapping { watched, _map: map, _file: file });
+        let mapping = Arc::new(Mapping { watched, map, file });
         // SAFETY: mmap gives page-aligned memory of `len_bytes`, kept by the Arc; written to only where it is mapped
         // so. A file that is cut meanwhile is a fault, which `guard` answers in the processes that ask for it.
         let words = unsafe { MappedWords::new(base, len_bytes / 8, Some(mapping.clone())) };

@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each file of tests uses its part")]
 //! A child process: this test binary again, told by a variable what to be, and asked through its streams.
 
 use gputap_ringbuf::{

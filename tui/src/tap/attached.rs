@@ -63,6 +63,10 @@ impl Attached {
     pub fn pid(&self) -> u32 {
         self.session.pid()
     }
+
+    pub fn is_cut(&self) -> bool {
+        self.session.is_cut()
+    }
 }
 
 impl Source for Attached {
@@ -115,7 +119,7 @@ impl Source for Attached {
     fn discard(&mut self) {
         let found = self.session.found();
         // Named objects of our own host only; anything else goes with its process.
-        if self.session.has_ended() && found.segment.starts_with("/dev/shm") {
+        if self.session.has_ended() && !self.session.is_cut() && found.segment.starts_with("/dev/shm") {
             for path in [&found.control, &found.segment] {
                 // Swept by somebody else, or not ours to remove: `gputap clean` will tell.
                 let _ = std::fs::remove_file(path);

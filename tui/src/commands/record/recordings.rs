@@ -110,6 +110,7 @@ impl Recordings {
             let snapshot = tap.attached.snapshot();
             match tap.attached.finish() {
                 Ok(Some(written)) => {
+                    self.complete &= !tap.attached.is_cut();
                     remark(&summary(&snapshot, &written));
                     if self.family.is_some() {
                         tap.attached.discard();
