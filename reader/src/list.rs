@@ -5,6 +5,7 @@ use crate::process;
 use crate::session::{reason, state_name, totals};
 use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::discover::{Found, discover};
+use gputap_ringbuf::header::status::Status;
 use serde::Serialize;
 
 /// One tap, readable or not.
@@ -45,7 +46,7 @@ fn look(found: Found, now: Now) -> Tap {
     let tap = Tap {
         pid: found.pid,
         alive: found.alive,
-        command: if found.alive { process::command(found.pid) } else { String::new() },
+        command: if found.alive && found.local { process::command(found.pid) } else { String::new() },
         state: String::new(),
         reason: String::new(),
         cupti_version: 0,
@@ -70,7 +71,7 @@ fn read(tap: Tap, attached: &Attached, now: Now) -> Tap {
     let totals = totals(attached);
     Tap {
         state: if tap.alive { state_name(&status) } else { "exited" }.to_owned(),
-        reason: reason(&status),
+        reason: if tap.found.local { reason(&status) } else { elsewhere(&status) },
         cupti_version: status.cupti_version,
         cupti_path: crate::symbols::escape::for_screen(&status.cupti_path, 1024),
         backing: identity.backing.name().to_owned(),
@@ -81,4 +82,9 @@ fn read(tap: Tap, attached: &Attached, now: Now) -> Tap {
         attempted: totals.attempted,
         ..tap
     }
+}
+
+fn elsewhere(status: &Status) -> String {
+    let words = "in a pid namespace that cannot be seen from here, and the pid is the one there";
+    [words, &reason(status)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
 }

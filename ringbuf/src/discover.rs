@@ -4,13 +4,13 @@
 use crate::{
     attach::{open_regular, peek},
     backing::{keeper, kept},
-    process,
+    layout, process,
 };
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -19,9 +19,12 @@ use std::{
 pub struct Found {
     /// As we see it; as the process saw itself where it is dead or cannot be seen.
     pub pid: u32,
+    /// `pid` is a number of our own pid namespace. Where it is not, the process is in one that we cannot look into, and
+    /// whoever has that number here is somebody else.
+    pub local: bool,
     pub segment: PathBuf,
     pub control: PathBuf,
-    /// The process runs (and is not a later one with the same pid).
+    /// The process runs (and is not a later one with the same pid). Where it cannot be seen: its tap shows life.
     pub alive: bool,
     nonce: u64,
     /// CLOCK_MONOTONIC when the tap started; 0 where the header cannot be read.
@@ -69,7 +72,7 @@ pub fn find(pid: u32) -> Result<Found, FindError> {
     if !folder.exists() {
         return Err(FindError::NoProcess { pid });
     }
-    let own = |f: &Found| f.pid == pid && f.alive;
+    let own = |f: &Found| f.pid == pid && f.local && f.alive;
     let memfds = || memfds_of(pid, &folder).into_iter().find(own);
     let newest = |found: Vec<Found>| found.into_iter().filter(own).max_by_key(|f| f.started_ns);
     let named = || newest(named_in(&folder.join("root/dev/shm")));
@@ -154,11 +157,11 @@ fn named_in(folder: &Path) -> Vec<Found> {
 /// start time.
 fn bury_predecessors(found: &mut [Found]) {
     let mut newest: HashMap<u32, u64> = HashMap::new();
-    for f in found.iter().filter(|f| f.alive) {
+    for f in found.iter().filter(|f| f.alive && f.local) {
         let started_ns = newest.entry(f.pid).or_default();
         *started_ns = f.started_ns.max(*started_ns);
     }
-    for f in found.iter_mut().filter(|f| f.started_ns != 0) {
+    for f in found.iter_mut().filter(|f| f.local && f.started_ns != 0) {
         f.alive &= newest.get(&f.pid).is_none_or(|newest_ns| f.started_ns == *newest_ns);
     }
 }
@@ -168,19 +171,41 @@ fn named(path: &Path) -> Option<Found> {
     let (namespace, pid, nonce) = parts_of_name(path)?;
     let file = fs::symlink_metadata(path).ok().filter(|m| m.is_file())?;
     // The name is only a hint: who lives is decided by the header, where it can be read.
-    let (located, started_ns) = match peek(path) {
+    let (namespace, located, started_ns) = match peek(path) {
         Ok((identity, _)) => {
             let located = process::locate(identity.pid, identity.pid_namespace, identity.start_ticks);
-            (located, identity.started_ns)
+            (identity.pid_namespace, located, identity.started_ns)
         }
-        Err(_) => (process::locate_any(pid, namespace), 0),
+        Err(_) => (namespace, process::locate_any(pid, namespace), 0),
     };
-    let (pid, alive) = (located.unwrap_or(pid), located.is_some());
-    if alive && !process::may_own(&Path::new("/proc").join(pid.to_string()), file.uid()) {
+    let local = located.is_some() || namespace == process::this().pid_namespace;
+    let alive = located.is_some() || (!local && shows_life(path));
+    let pid = located.unwrap_or(pid);
+    if located.is_some() && !process::may_own(&Path::new("/proc").join(pid.to_string()), file.uid()) {
         return None; // Somebody's file that claims to be another user's process.
     }
     let (segment, control) = (path.to_owned(), path.with_extension("ctl"));
-    Some(Found { pid, segment, control, alive, nonce, started_ns, file: (file.dev(), file.ino()) })
+    Some(Found { pid, local, segment, control, alive, nonce, started_ns, file: (file.dev(), file.ino()) })
+}
+
+/// A heartbeat younger than this is a living writer's, which beats a hundred times a second.
+const BEATS_NS: u64 = 3_000_000_000;
+
+/// Whether the writer of a segment lives, in a pid namespace that we cannot see: it holds its lock, also while it is
+/// stopped; one whose descriptors the job has closed still beats.
+fn shows_life(segment: &Path) -> bool {
+    let Ok((file, _)) = open_regular(segment, false) else { return false };
+    let mut beat = [0; 8];
+    let read = file.read_exact_at(&mut beat, (layout::STATUS + layout::status::HEARTBEAT_NS) as u64 * 8);
+    let age_ns = process::monotonic_ns().wrapping_sub(u64::from_ne_bytes(beat));
+    kept::has_writer(&file) || (read.is_ok() && age_ns < BEATS_NS)
+}
+
+impl Found {
+    /// For a process that cannot be seen (not [`Found::local`]): whether its tap still shows life.
+    pub fn still_shows_life(&self) -> bool {
+        shows_life(&self.segment)
+    }
 }
 
 /// Pid namespace, pid in it, and nonce.
@@ -240,6 +265,7 @@ fn memfds_in(pid: u32, descriptors: &Path) -> Option<Found> {
         let file = fs::metadata(&segment).ok()?;
         let file = (file.dev(), file.ino());
         let started_ns = identity.started_ns;
-        (located == pid).then_some(Found { pid, segment, control, alive: true, nonce, started_ns, file })
+        let (local, alive) = (true, true);
+        (located == pid).then_some(Found { pid, local, segment, control, alive, nonce, started_ns, file })
     })
 }

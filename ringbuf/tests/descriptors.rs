@@ -13,7 +13,7 @@ use gputap_ringbuf::{
 use std::{
     ffi::CString,
     io::{Read, Write},
-    os::fd::{FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
 };
 
 /// What this test binary does when it is a child.
@@ -153,6 +153,8 @@ fn pipe_ends() {
     let (mut read, mut write) = (std::fs::File::from(read), std::fs::File::from(write));
     write.write_all(b"all").unwrap();
     drop(write);
+    // SAFETY: no memory is passed. A pipe that somebody could still write to would block.
+    assert_eq!(unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
     let mut text = String::new();
     read.read_to_string(&mut text).unwrap();
     say(text);

@@ -18,6 +18,7 @@ const ASK_EVERY_NS: u64 = 100_000_000;
 /// Watches one process.
 #[derive(Debug)]
 pub(super) struct Watch {
+    found: Found,
     pid: u32,
     start_ticks: u64,
     /// What /proc/PID/maps calls the segment: its file name, or the memfd's. Empty where it cannot be told.
@@ -30,6 +31,7 @@ pub(super) struct Watch {
 impl Watch {
     pub fn new(found: &Found, attached: &Attached) -> Watch {
         Watch {
+            found: found.clone(),
             pid: found.pid,
             start_ticks: attached.identity().start_ticks,
             map_name: map_name(&found.segment),
@@ -46,22 +48,32 @@ impl Watch {
             return self.gone;
         }
         self.asked_ns = now.monotonic_ns;
-        self.gone =
-            process::liveness(self.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now);
+        self.gone = if self.found.local {
+            process::liveness(self.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now)
+        } else {
+            // In a pid namespace that we cannot look into: its tap is all that we have of it.
+            self.looks_again(now) && !self.found.still_shows_life()
+        };
         self.gone
     }
 
     /// exec keeps pid and start time, but no memory: the heartbeat stops, and the segment is no longer mapped.
     fn is_replaced(&mut self, heartbeat_ns: u64, now: Now) -> bool {
         let quiet = now.monotonic_ns.saturating_sub(heartbeat_ns) > QUIET_NS;
-        let due = now.monotonic_ns.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
-        if !quiet || !due || self.map_name.is_empty() {
+        if !quiet || self.map_name.is_empty() || !self.looks_again(now) {
             return false;
         }
-        self.looked_ns = now.monotonic_ns;
         // Without permission to look, a quiet process counts as stopped, not as gone.
         std::fs::read(format!("/proc/{}/maps", self.pid))
             .is_ok_and(|maps| !maps.is_empty() && !String::from_utf8_lossy(&maps).contains(&self.map_name))
+    }
+
+    fn looks_again(&mut self, now: Now) -> bool {
+        let due = now.monotonic_ns.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
+        if due {
+            self.looked_ns = now.monotonic_ns;
+        }
+        due
     }
 }
 

@@ -127,8 +127,8 @@ impl Session {
         let mut lease = Lease::new(if found.alive { options.kinds } else { 0 });
         lease.step(found, now);
         Ok(Session {
-            command: crate::process::command(found.pid),
-            has_torch: crate::process::maps_library(found.pid, "libtorch_cuda.so"),
+            command: if found.local { crate::process::command(found.pid) } else { String::new() },
+            has_torch: found.local && crate::process::maps_library(found.pid, "libtorch_cuda.so"),
             began: now,
             model: Model::new(now),
             names: Names::new(attached.definitions()),

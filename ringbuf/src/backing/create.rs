@@ -2,7 +2,7 @@
 
 use super::{
     keeper,
-    kept::{KeptFile, high, lock_in_use},
+    kept::{KeptFile, high, lock_as_writer, lock_in_use},
     reserve::{ReserveError, Reserver},
     room,
 };
@@ -180,6 +180,7 @@ fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     let reopen = |source| CreateError::Reopen { source };
     let file = OpenOptions::new().read(true).write(true).open(&path).map(high).map_err(reopen)?;
     lock_in_use(&file);
+    lock_as_writer(&file);
     let words = mapped_for_ever(&file, size_bytes).map_err(reopen)?;
     // What made it has a descriptor of the lowest number and a mapping of its own, and gives both up here.
     drop(made);

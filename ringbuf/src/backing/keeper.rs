@@ -209,14 +209,15 @@ mod tests {
         let (a, b) = (File::open("/dev/null").unwrap(), File::open("/dev/null").unwrap());
         let mut keep = [a.as_raw_fd(), b.as_raw_fd()];
         keep.sort_unstable();
-        let ways: [fn([RawFd; 2]) -> Result<(), i32>; 2] = [take_own_table, |keep| {
-            // SAFETY: no memory is passed; it concerns this thread alone.
-            assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
-            close_others(keep)
-        }];
-        for way in ways {
+        for with_close_range in [true, false] {
             let open: Vec<RawFd> = thread::spawn(move || {
-                way(keep).unwrap();
+                if with_close_range {
+                    take_own_table(keep).unwrap();
+                } else {
+                    // SAFETY: no memory is passed; it concerns this thread alone.
+                    assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+                    close_others(keep).unwrap();
+                }
                 // SAFETY: no memory is passed.
                 (0..4096).filter(|&fd| unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0).collect()
             })

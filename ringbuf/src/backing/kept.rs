@@ -70,7 +70,31 @@ pub(crate) fn lock_in_use(file: &impl AsRawFd) {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
 }
 
-/// Whether nobody has said so; if so, nobody can until this open file is closed.
+/// Says that the process behind this open file writes the segment, to those who cannot see its pid.
+pub(super) fn lock_as_writer(file: &impl AsRawFd) {
+    let lock = first_byte(libc::F_WRLCK);
+    // SAFETY: the lock is a whole one, which this command only reads.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+}
+
+/// Whether some process has the file open as its writer, wherever it is: a lock of an open file ends with it.
+pub(crate) fn has_writer(file: &impl AsRawFd) -> bool {
+    let mut lock = first_byte(libc::F_RDLCK);
+    // SAFETY: the lock is a whole one, and may be written.
+    let failed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } != 0;
+    !failed && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
+fn first_byte(kind: libc::c_int) -> libc::flock {
+    // SAFETY: zero is a valid flock; its pid has to be 0 for locks of open files.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_len = 1;
+    lock
+}
+
+/// Whether nobody uses the file; if so, nobody can say so until this open file is closed.
 pub(crate) fn lock_unused(file: &impl AsRawFd) -> bool {
     // SAFETY: no memory is passed.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }

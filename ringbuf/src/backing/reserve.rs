@@ -8,7 +8,7 @@ use std::{io, ptr::NonNull};
 #[derive(Debug, thiserror::Error)]
 pub enum ReserveError {
     #[error(
-        "reserving {wanted_bytes} bytes more would take more than this tap's share of {limit_bytes} bytes of shared memory"
+        "reserving {wanted_bytes} bytes more would take more than this tap may have: {limit_bytes} bytes, half of what /dev/shm had free, or what a memfd may take"
     )]
     OverBudget { wanted_bytes: u64, limit_bytes: u64 },
     #[error("the memory cgroup leaves {headroom_bytes} bytes, {wanted_bytes} were wanted")]

@@ -1,5 +1,5 @@
-#![allow(dead_code, reason = "each file of tests uses its part")]
 //! A child process: this test binary again, told by a variable what to be, and asked through its streams.
+#![allow(dead_code, reason = "each file of tests uses its part")]
 
 use gputap_ringbuf::{
     backing::create::{BackingChoice, Created, create},
@@ -9,7 +9,6 @@ use gputap_ringbuf::{
     },
     housekeeping::{Ahead, Housekeeper, Step},
     layout::{CHUNK_WORDS, Sizes},
-    process::monotonic_ns,
     tap::TapWriter,
 };
 use std::{
@@ -155,7 +154,6 @@ pub fn small_tap(backing: BackingChoice) -> (TapWriter, Created) {
     let mut housekeeper = Housekeeper::new(reserver, ahead);
     while let Step::Reserved = housekeeper.step(&tap) {}
     tap.status().set_state(State::Idle, Reason::None, "");
-    tap.status().beat(monotonic_ns());
     tap.publish();
     let reserver = housekeeper.into_reserver();
     (tap, Created { words, layout, identity, reserver, control })

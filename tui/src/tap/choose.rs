@@ -45,7 +45,7 @@ impl Candidate {
             Ok(status) => status.state.map_or("unknown", |state| state.name()),
             Err(_) => "not readable",
         };
-        let command = command(found.pid);
+        let command = if found.local { command(found.pid) } else { "(in another pid namespace)".to_owned() };
         Candidate { found, state, command }
     }
 }

@@ -93,6 +93,10 @@ impl Family {
     /// Of a dead process only the pid is left to tell by; that of the root cannot have been given to another while we
     /// have not waited for it, and older segments are known.
     fn has(&self, found: &Found) -> bool {
+        found.local && self.has_local(found)
+    }
+
+    fn has_local(&self, found: &Found) -> bool {
         found.pid == self.root || (found.alive && (self.descends(found.pid) || self.is_marked(found.pid)))
     }
 
