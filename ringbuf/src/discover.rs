@@ -4,13 +4,13 @@
 use crate::{
     attach::{open_regular, peek},
     backing::{keeper, kept},
-    layout, process,
+    process,
 };
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -188,17 +188,10 @@ fn named(path: &Path) -> Option<Found> {
     Some(Found { pid, local, segment, control, alive, nonce, started_ns, file: (file.dev(), file.ino()) })
 }
 
-/// A heartbeat younger than this is a living writer's, which beats a hundred times a second.
-const BEATS_NS: u64 = 3_000_000_000;
-
-/// Whether the writer of a segment lives, in a pid namespace that we cannot see: it holds its lock, also while it is
-/// stopped; one whose descriptors the job has closed still beats.
+/// Whether the writer of a segment lives, in a pid namespace that we cannot see: it holds its lock. A job that has closed
+/// all its descriptors, or is stopped, holds it as well, since its mapping is of the locked open file.
 fn shows_life(segment: &Path) -> bool {
-    let Ok((file, _)) = open_regular(segment, false) else { return false };
-    let mut beat = [0; 8];
-    let read = file.read_exact_at(&mut beat, (layout::STATUS + layout::status::HEARTBEAT_NS) as u64 * 8);
-    let age_ns = process::monotonic_ns().wrapping_sub(u64::from_ne_bytes(beat));
-    kept::has_writer(&file) || (read.is_ok() && age_ns < BEATS_NS)
+    open_regular(segment, false).is_ok_and(|(file, _)| kept::has_writer(&file))
 }
 
 impl Found {

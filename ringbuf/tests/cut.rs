@@ -34,6 +34,7 @@ fn child() {
         }
         ["reads", guarded, segment, at] => reads(guarded == "guarded", Path::new(segment), at.parse().unwrap()),
         ["commands", segment] => commands(Path::new(segment)),
+        ["regrown", segment] => regrown(Path::new(segment)),
         ["before", kind] => had_a_handler_before(kind),
         _ => panic!("{role:?}"),
     }
@@ -166,6 +167,26 @@ fn a_segment_that_grows_is_read_as_before() {
     remove(&found);
     assert_eq!(said, "false cut, 0 wrong");
     assert_eq!(attached.unwrap(), 0, "whoever comes later reads it too");
+}
+
+/// What a fault has put zeros in the place of stays cut, whatever the file is then.
+fn regrown(segment: &Path) {
+    guard::catch_sigbus().unwrap();
+    let attached = Attached::open_path(segment).unwrap();
+    let size_bytes = std::fs::metadata(segment).unwrap().len();
+    cut(segment, 0);
+    let _ = attached.status();
+    cut(segment, size_bytes);
+    say(attached.is_cut());
+}
+
+#[test]
+fn a_segment_that_was_cut_and_grows_again_stays_cut() {
+    let (_tap, found) = tap();
+    let mut reader = Child::start(&format!("regrown {}", found.segment.display()));
+    let said = reader.line();
+    remove(&found);
+    assert_eq!(said, "true");
 }
 
 /// The control object is cut while its client beats and asks.

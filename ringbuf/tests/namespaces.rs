@@ -3,17 +3,15 @@
 
 mod child;
 
-use child::{Child, backing, can_unshare, named, say, skip, small_tap, wait_for};
+use child::{Child, backing, can_unshare, named, say, skip, small_tap};
 use gputap_ringbuf::{
     attach::Attached,
     backing::create::create,
     discover::{self, Found},
-    process::monotonic_ns,
 };
 use std::{
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard},
-    time::Duration,
 };
 
 const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
@@ -43,7 +41,8 @@ fn child() {
             say(named(&created, "ring"));
             child::stay();
         }
-        ["beats"] => beats(),
+        ["closes"] => closes_all(),
+        ["stranger"] => child::stay(),
         ["container"] => container(),
         ["recycles"] => recycles(),
         ["starts"] => starts(),
@@ -51,17 +50,13 @@ fn child() {
     }
 }
 
-/// Its descriptors, and the lock with them, are closed by the job; what is left of its life is the heartbeat.
-fn beats() {
-    let (tap, created) = small_tap(backing("shm"));
+fn closes_all() {
+    let (_tap, created) = small_tap(backing("shm"));
     say(named(&created, "ring"));
     // SAFETY: no memory is passed; this process uses none of them again.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     say("closed");
-    loop {
-        tap.status().beat(monotonic_ns());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    child::stay();
 }
 
 fn seen(segment: &Path) -> Option<Found> {
@@ -159,17 +154,17 @@ fn a_tap_outside_is_seen_from_a_container_and_swept_from_outside() {
 }
 
 #[test]
-fn a_job_that_closed_its_descriptors_lives_by_its_heartbeat() {
+fn a_job_that_closed_its_descriptors_lives() {
     let _turn = turn();
     let Some((mut container, _, own)) = tap_in_a_container("closed descriptors outside", &CONTAINER) else { return };
-    let mut writer = Child::start("beats");
+    let mut writer = Child::start("closes");
     let segment = PathBuf::from(writer.line());
     assert_eq!(writer.line(), "closed");
     let sees = format!("sees {}", segment.display());
-    wait_for("a beat", || (container.ask(&sees) == "alive true local false").then_some(()));
+    assert_eq!(container.ask(&sees), "alive true local false");
     assert!(!discover::sweep().contains(&segment) && segment.exists(), "it lives");
     writer.kill();
-    wait_for("the end of the beat", || (container.ask(&sees) == "alive false local false").then_some(()));
+    assert_eq!(container.ask(&sees), "alive false local false");
     assert!(discover::sweep().contains(&segment));
     remove(&own);
 }
@@ -201,6 +196,10 @@ fn recycles() {
     let half = PathBuf::from(unfinished.line());
     let same = unfinished.pid() == pid;
     unfinished.kill();
+    next_is(pid).unwrap();
+    let mut stranger = Child::start("stranger");
+    assert!(stranger.pid() == pid && seen_in_words(&old) == "alive false local true");
+    stranger.kill();
     next_is(pid).unwrap();
     let mut second = Child::start("writer");
     let new = PathBuf::from(second.line());

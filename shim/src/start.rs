@@ -81,6 +81,7 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     let created = create::create(settings.sizes, settings.backing).map_err(|e| no_room(e.to_string()))?;
     let tap = TapWriter::new(&created);
     let Created { reserver, control, .. } = created;
+    let said = settings.complaint.clone() + &reserver.held().complaint();
     let mut housekeeper = Housekeeper::new(reserver, Ahead::DEFAULT);
     // Two lanes and some room for names and the first modules; the timer goes on from there.
     let head_bytes = housekeeper.reserved_bytes();
@@ -98,7 +99,7 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     let status = tap.status();
     status.set_cupti(cupti.version, &cupti.path);
     status.beat(process::monotonic_ns());
-    status.set_state(State::Starting, Reason::None, &settings.complaint);
+    status.set_state(State::Starting, Reason::None, &said);
     let records = RecordApi { next_record: cupti.calls.next_record, dropped_records: cupti.calls.dropped_records };
     let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork, cupti.version));
     // Subscribing belongs here, before the application can load its first module.

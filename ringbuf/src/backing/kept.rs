@@ -63,8 +63,9 @@ pub(super) fn high(file: File) -> OwnedFd {
     file.into()
 }
 
-/// Says, for as long as this open file lives in any process, that the file is in use. Never waits: where it is being
-/// swept this very moment, or the file system has no such locks, the file stays unlocked.
+/// Says, for as long as this open file lives in any process, that the file is in use; a mapping of it counts, so a job
+/// that closes its descriptors changes nothing. Never waits: where it is being swept this very moment, or the file
+/// system has no such locks, the file stays unlocked.
 pub(crate) fn lock_in_use(file: &impl AsRawFd) {
     // SAFETY: no memory is passed.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
