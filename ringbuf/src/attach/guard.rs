@@ -3,8 +3,8 @@
 //! A touch of a page that its file has lost raises SIGBUS. A process that calls [`catch_sigbus`], once, has a handler
 //! that looks whether the address is in a mapping of [`super::MappedFile`]; if so, it puts zeros in the place of the
 //! whole mapping and marks it as cut, and the read goes on and finds nothing. Zeros everywhere, not on the one page: a
-//! lane that was cut in its middle must not look whole. Records read across the cut fail their check; whoever reads
-//! entries of a store asks [`super::Attached::is_cut`] after it. Any other SIGBUS goes to whoever had it before.
+//! lane that was cut in its middle must not look whole. Records and entries read across the cut fail their checks.
+//! Any other SIGBUS goes to whoever had it before.
 //!
 //! **For reader processes alone.** The tapped process' signal handlers are its own: the shim never calls this.
 //!
