@@ -164,30 +164,33 @@ impl<W: Words> LaneDirectory<W> {
     }
 
     fn free_if_dead(&self, index: usize, is_gone: &impl Fn(u64) -> bool, recover: &impl Fn(usize)) -> bool {
-        let tid = self.get(index, slot::TID);
-        // A thread whose id is unknown cannot be told from a living one.
-        if self.owner(index) <= FREE || tid == 0 || !is_gone(tid) {
+        let (owner, busy) = (self.owner(index), self.get(index, slot::BUSY));
+        let tid = if busy == IDLE { self.get(index, slot::TID) } else { busy };
+        if owner == UNRESERVED || (owner == FREE && busy == IDLE) || !is_known(tid) || !is_gone(tid) {
             return false;
         }
-        let broken_off = match self.take(index, IDLE, FREEING) {
-            Ok(_) => false,
-            Err(writer) if writer < UNKNOWN_WRITER && is_gone(writer) => match self.take(index, writer, FREEING) {
-                Ok(_) => true,
-                Err(_) => return false,
-            },
-            Err(_) => return false,
-        };
-        if broken_off {
+        if self.take(index, busy, FREEING).is_err() {
+            return false;
+        }
+        // A writer that ended inside a claim may not have come to be the owner: then nothing of the lane was touched.
+        if busy != IDLE {
             recover(index);
         }
-        // A thread may have inherited the pointer, and with it the lane, since we looked.
-        let dead = is_gone(self.get(index, slot::TID));
+        // A thread may have inherited the pointer, and with it the lane, since we looked; and one that ended while it
+        // tried to claim the lane of another leaves that to its owner. No id was noted yet where the first claim ended.
+        let tid = self.get(index, slot::TID);
+        let dead = if is_known(tid) { is_gone(tid) } else { busy != IDLE };
         if dead {
             self.put(index, slot::OWNER, FREE);
         }
         self.leave(index);
         dead
     }
+}
+
+/// Whether this is the id of a thread. One whose id is unknown cannot be told from a living one.
+fn is_known(tid: u64) -> bool {
+    tid != 0 && tid < UNKNOWN_WRITER
 }
 
 #[cfg(all(test, not(loom)))]
@@ -282,5 +285,31 @@ mod tests {
         assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 1, |index| mended.set(Some(index))), 1);
         assert_eq!(mended.get(), Some(0));
         assert!(!d.enter(300, 3).unwrap().broken_off);
+    }
+
+    /// Such a lane was neither claimed nor freed, nor reserved anew, ever again.
+    #[test]
+    fn the_lane_of_a_thread_that_ended_inside_its_first_claim_comes_free() {
+        let d = ready(1);
+        let mended = std::cell::Cell::new(0);
+        let free = |gone| d.free_lanes_of_the_dead(|tid| tid == gone, |_| mended.set(mended.get() + 1));
+        // Before it was the owner, and when it was but had not noted its id.
+        for owner in [FREE, 100] {
+            d.put(0, slot::OWNER, owner);
+            d.put(0, slot::TID, 0);
+            d.put(0, slot::BUSY, 1);
+            assert_eq!((free(9), free(1), free(1)), (0, 1, 0));
+            assert_eq!(d.enter(300, 3).unwrap().index, 0);
+        }
+        assert_eq!(mended.get(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_ended_while_it_tried_for_the_lane_of_another_leaves_it_to_its_owner() {
+        let d = ready(1);
+        drop(d.enter(100, 1).unwrap());
+        d.put(0, slot::BUSY, 2);
+        assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 2, |_| ()), 0);
+        assert_eq!(d.enter(100, 1).unwrap().index, 0);
     }
 }

@@ -38,6 +38,8 @@ pub const MAX_PAYLOAD_WORDS: usize = CHUNK_WORDS - CHUNK_HEADER_WORDS - 1;
 pub const PADDING: u16 = 0;
 /// Record kind of what a thread began and never finished; it has a number, and its payload means nothing.
 pub const ABANDONED: u16 = u16::MAX;
+/// No honest writer comes this far; beyond it, arithmetic on positions could wrap.
+const MAX_POSITION: u64 = 1 << 62;
 
 /// The first word of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! before_attach, abandoned (begun by a thread that ended) and unreadable (a segment that lies about its own records;
 //! never from our writer).
 
-use super::{ABANDONED, CHUNK_HEADER_WORDS, RecordHead, chunk_check, header, is_head};
+use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_POSITION, RecordHead, chunk_check, header, is_head};
 use crate::{
     layout::CHUNK_WORDS,
     sync::{Ordering, fence},
@@ -63,8 +63,6 @@ pub struct LaneReader<R: ReadWords> {
 /// How often a drain starts over on a chunk that is overwritten under it or makes no sense, before it gives the caller
 /// a turn.
 const MAX_LAPS: u64 = 8;
-/// No honest writer comes this far; beyond it, arithmetic on positions could wrap.
-const MAX_POSITION: u64 = 1 << 62;
 const CHUNK: u64 = CHUNK_WORDS as u64;
 /// INTENT is ahead of TAIL by a record at most, with padding before it; a reader may see TAIL a record late.
 const MAX_INTENT_LEAD: u64 = 4 * CHUNK;

@@ -1,7 +1,7 @@
 //! The writing side of a lane. One writer at a time (the directory sees to that); no call here waits, allocates or
 //! makes a system call, and every loop is bounded by the record's length.
 
-use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_PAYLOAD_WORDS, PADDING, RecordHead, chunk_check, header};
+use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_PAYLOAD_WORDS, MAX_POSITION, PADDING, RecordHead, chunk_check, header};
 use crate::{
     layout::CHUNK_WORDS,
     sync::{Ordering, fence},
@@ -18,6 +18,14 @@ pub struct LaneWriter<W: Words> {
 }
 
 const CHUNK: u64 = CHUNK_WORDS as u64;
+/// INTENT is ahead of TAIL by the rest of a chunk and a record in the next at most.
+const MAX_LEAD: u64 = 2 * CHUNK;
+
+/// Where the next chunk begins, or this one at its first word. Positions are in memory that anything in the process may
+/// have overwritten: arithmetic on them wraps, and nobody panics inside a callback.
+fn next_chunk(position: u64) -> u64 {
+    position.wrapping_add(CHUNK - 1) / CHUNK * CHUNK
+}
 
 /// The record is longer than a chunk; it belongs in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +73,14 @@ impl<W: Words> LaneWriter<W> {
     #[cold]
     #[inline(never)]
     fn append_to_next_chunk(&self, tail: u64, seq: u64, kind: u16, payload: &[u64]) {
-        let record = tail.next_multiple_of(CHUNK) + CHUNK_HEADER_WORDS as u64;
+        let record = next_chunk(tail) + CHUNK_HEADER_WORDS as u64;
         self.append::<true>(tail, record, self.index(record), seq, kind, payload);
     }
 
     /// Writes a record at position `record`, which is word `at`, behind `tail` if that `OPENS` a chunk.
     #[inline(always)]
     fn append<const OPENS: bool>(&self, tail: u64, record: u64, at: usize, seq: u64, kind: u16, payload: &[u64]) {
-        let end = record + 1 + payload.len() as u64;
+        let end = record.wrapping_add(1 + payload.len() as u64);
         self.begin(end);
         if OPENS {
             self.open_chunk(tail, seq);
@@ -80,7 +88,7 @@ impl<W: Words> LaneWriter<W> {
         let head = RecordHead { kind, words: payload.len() as u16 };
         // A record never crosses a chunk, and a chunk never crosses the capacity.
         self.data.store_headed(at, payload, |xor| head.to_word(seq, xor));
-        self.finish(end, seq + 1);
+        self.finish(end, seq.wrapping_add(1));
     }
 
     /// From here on, words before `end` may be overwritten.
@@ -102,7 +110,7 @@ impl<W: Words> LaneWriter<W> {
 
     /// Fills the chunk that `tail` is in, if it is in one, and writes the header of the next.
     fn open_chunk(&self, tail: u64, seq: u64) {
-        let start = tail.next_multiple_of(CHUNK);
+        let start = next_chunk(tail);
         if start != tail {
             self.fill(PADDING, tail, start, seq);
         }
@@ -112,7 +120,7 @@ impl<W: Words> LaneWriter<W> {
     }
 
     fn fill(&self, kind: u16, start: u64, end: u64, seq: u64) {
-        let head = RecordHead { kind, words: (end - start - 1) as u16 };
+        let head = RecordHead { kind, words: end.wrapping_sub(start).wrapping_sub(1) as u16 };
         self.put(start, head.to_word(seq, 0));
     }
 
@@ -125,7 +133,9 @@ impl<W: Words> LaneWriter<W> {
     pub fn recover(&self) {
         let tail = self.header.load(header::TAIL, Ordering::Relaxed);
         let intent = self.header.load(header::INTENT, Ordering::Relaxed);
-        if intent == tail {
+        // Numbers that no writer leaves are not worked through: the next record overwrites them.
+        let lead = intent.wrapping_sub(tail);
+        if lead == 0 || lead > MAX_LEAD || tail > MAX_POSITION {
             return;
         }
         // NEXT_SEQ may have been raised or not: the chunk knows.
@@ -135,7 +145,7 @@ impl<W: Words> LaneWriter<W> {
         let mut at = tail;
         let mut kind = ABANDONED;
         while at < end {
-            let next_seq = if kind == ABANDONED { seq } else { seq + 1 };
+            let next_seq = if kind == ABANDONED { seq } else { seq.wrapping_add(1) };
             if at.is_multiple_of(CHUNK) {
                 self.open_chunk(at, next_seq);
                 at += CHUNK_HEADER_WORDS as u64;
@@ -144,7 +154,7 @@ impl<W: Words> LaneWriter<W> {
             self.fill(kind, at, chunk_end, next_seq);
             (at, kind) = (chunk_end, PADDING);
         }
-        self.finish(end, seq + 1);
+        self.finish(end, seq.wrapping_add(1));
     }
 
     /// The number of the record at `tail`: that of its chunk's first, and those between. The chunk that ends at `tail`
@@ -158,7 +168,7 @@ impl<W: Words> LaneWriter<W> {
         let mut at = start + CHUNK_HEADER_WORDS as u64;
         while at < tail {
             let head = RecordHead::from_word(self.get(at));
-            seq += u64::from(head.kind != PADDING);
+            seq = seq.wrapping_add(u64::from(head.kind != PADDING));
             at += 1 + u64::from(head.words);
         }
         seq

@@ -1,6 +1,6 @@
 //! The writing side of a store. Any thread; no call waits, allocates or makes a system call, every loop has a bound.
 
-use super::{EMPTY, ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, kind_word, slot};
+use super::{ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, kind_word, slot};
 use crate::{layout::SLOT_WORDS, sync::Ordering, words::Words};
 
 /// Why an entry was not stored.
@@ -89,7 +89,6 @@ impl<W: Words> StoreWriter<W> {
             return Err(NoEntry::Full);
         }
         let at = index as usize * SLOT_WORDS;
-        debug_assert_eq!(self.slots.load(at + slot::STATE, Ordering::Relaxed), EMPTY);
         self.slots.store(at + slot::OFFSET_BYTES, offset_bytes, Ordering::Relaxed);
         self.slots.store(at + slot::LEN_BYTES, len_bytes, Ordering::Relaxed);
         self.slots.store(at + slot::STATE, RESERVED, Ordering::Relaxed);
