@@ -20,10 +20,11 @@ fn watch(name: &CStr) -> *mut libc::c_void {
 fn calls_in(body: impl FnOnce()) -> u64 {
     let (enter, leave) = (watch(c"callback_watch_enter"), watch(c"callback_watch_leave"));
     // SAFETY: under these names the preloaded library exports functions of this type.
-    let (enter, leave): (extern "C" fn(), extern "C" fn()) =
-        unsafe { (std::mem::transmute(enter), std::mem::transmute(leave)) };
+    let [enter, leave] =
+        [enter, leave].map(|symbol| unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(symbol) });
     // SAFETY: as above.
-    let calls: extern "C" fn() -> u64 = unsafe { std::mem::transmute(watch(c"callback_watch_calls")) };
+    let calls =
+        unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> u64>(watch(c"callback_watch_calls")) };
     let before = calls();
     enter();
     body();
