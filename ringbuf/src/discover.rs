@@ -50,10 +50,10 @@ pub enum FindError {
 /// Every tap that can be seen, dead ones included, ordered by pid.
 pub fn discover() -> Vec<Found> {
     let mut found = named_in(Path::new("/dev/shm"));
-    let own_mounts = fs::read_link("/proc/self/ns/mnt").ok();
+    let own_mounts = mounts_of(Path::new("/proc/self"));
     for pid in process::all_pids() {
         let folder = Path::new("/proc").join(pid.to_string());
-        let mounts = fs::read_link(folder.join("ns/mnt")).ok();
+        let mounts = mounts_of(&folder);
         if mounts.is_some() && mounts != own_mounts {
             found.extend(named_in(&folder.join("root/dev/shm")));
         }
@@ -75,7 +75,9 @@ pub fn find(pid: u32) -> Result<Found, FindError> {
     let own = |f: &Found| f.pid == pid && f.local && f.alive;
     let memfds = || memfds_of(pid, &folder).into_iter().find(own);
     let newest = |found: Vec<Found>| found.into_iter().filter(own).max_by_key(|f| f.started_ns);
-    let named = || newest(named_in(&folder.join("root/dev/shm")));
+    // One of our own mounts that is made between two looks must not be found by a way that ends with its process.
+    let elsewhere = mounts_of(&folder) != mounts_of(Path::new("/proc/self"));
+    let named = || elsewhere.then(|| newest(named_in(&folder.join("root/dev/shm")))).flatten();
     let here = || newest(named_in(Path::new("/dev/shm")));
     if let Some(found) = here().or_else(named).or_else(memfds) {
         return Ok(found);
@@ -87,6 +89,11 @@ pub fn find(pid: u32) -> Result<Found, FindError> {
     } else {
         Err(FindError::NoTap { pid })
     }
+}
+
+/// The mount namespace; `None` where we may not look.
+fn mounts_of(proc_pid: &Path) -> Option<PathBuf> {
+    fs::read_link(proc_pid.join("ns/mnt")).ok()
 }
 
 /// Removes the named objects of dead processes of our own pid namespace; gives the segments removed. Never touches

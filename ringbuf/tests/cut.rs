@@ -207,7 +207,7 @@ fn commands(segment: &Path) {
     assert!(!client.renew(), "the lease is gone");
     let command = gputap_ringbuf::control::Command::Flush;
     let answer = client.command(command, std::time::Duration::from_millis(20));
-    assert!(matches!(answer, Err(ControlError::NoAnswer { .. })), "{answer:?}");
+    assert!(matches!(answer, Err(ControlError::Lapsed { .. })), "{answer:?}");
     drop(client);
     let again = ControlClient::open(&found).err().unwrap().to_string();
     assert!(!Attached::open(&found).unwrap().is_cut(), "the segment is whole");
