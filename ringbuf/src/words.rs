@@ -176,9 +176,10 @@ fn copy_in(from: &[u64], to: &[AtomicU64]) -> u64 {
     let (from_steps, from_rest) = from.as_chunks::<8>();
     let mut xor = 0;
     for (to, from) in steps.iter().zip(from_steps) {
-        for i in 0..8 {
+        for i in (0..8).step_by(2) {
             to[i].store(from[i], Ordering::Relaxed);
-            xor ^= from[i];
+            to[i + 1].store(from[i + 1], Ordering::Relaxed);
+            xor = known(xor ^ from[i] ^ from[i + 1]);
         }
     }
     for (to, from) in rest.iter().zip(from_rest) {
@@ -186,6 +187,15 @@ fn copy_in(from: &[u64], to: &[AtomicU64]) -> u64 {
         xor ^= from;
     }
     xor
+}
+
+/// The same value, as of now: compilers put sums off until all words are loaded, which takes more registers than there
+/// are.
+#[inline(always)]
+fn known(mut value: u64) -> u64 {
+    // SAFETY: no instruction.
+    unsafe { std::arch::asm!("/* {0} */", inout(reg) value, options(pure, nomem, nostack, preserves_flags)) };
+    value
 }
 
 /// The exclusive or of some words: what records and entries are checked by. A wrong bit, or byte, always shows in it.
