@@ -164,7 +164,9 @@ impl<W: Words> TapWriter<W> {
         self.count(Counter::ModuleLoads, 1);
         // SAFETY: the caller's promise.
         let same = |offset| unsafe { self.cubins.holds(offset, image, len) };
-        if let Some(slot) = self.cubins.store.find(len as u64, same) {
+        // SAFETY: the caller's promise.
+        let bytes_xor = || content_xor(unsafe { bytes_of(image, len) });
+        if let Some(slot) = self.cubins.store.find(len as u64, bytes_xor, same) {
             self.cubins.store.used_again(slot);
             return self.count(Counter::ModuleDuplicates, 1);
         }
@@ -196,6 +198,17 @@ impl<W: Words> TapWriter<W> {
         // SAFETY: the slice can be read and does not change.
         len == bytes.len() as u64 && unsafe { self.definitions.holds(offset, bytes.as_ptr(), bytes.len()) }
     }
+}
+
+/// # Safety
+/// `bytes` points to `len` bytes that can be read and do not change while the slice is used; of no bytes it may point
+/// anywhere.
+unsafe fn bytes_of<'a>(bytes: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise; what can be read is no null pointer.
+    unsafe { std::slice::from_raw_parts(bytes, len) }
 }
 
 impl<W: Words> Area<W> {

@@ -69,10 +69,13 @@ impl RecordHead {
     }
 }
 
-/// Whether `word` is the head of a record with this number and payload.
+/// Whether a record with this number is as it was written, if the exclusive or of its words, the head's included, is
+/// `xor`; of filling, which has no payload, the head alone. The two halves of a head differ by the rest of the record's
+/// halves: with all of them in it nothing is left.
 #[inline]
-pub(crate) fn is_head(word: u64, seq: u64, payload_xor: u64) -> bool {
-    (word >> 32) as u32 == check(word & 0xffff_ffff, seq, payload_xor)
+pub(crate) fn is_whole(xor: u64, seq: u64) -> bool {
+    let all = xor ^ seq;
+    all as u32 == (all >> 32) as u32
 }
 
 #[inline]

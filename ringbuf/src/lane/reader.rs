@@ -5,11 +5,11 @@
 //! before_attach, abandoned (begun by a thread that ended) and unreadable (a segment that lies about its own records;
 //! never from our writer).
 
-use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_POSITION, RecordHead, chunk_check, header, is_head};
+use super::{ABANDONED, CHUNK_HEADER_WORDS, MAX_POSITION, RecordHead, chunk_check, header, is_whole};
 use crate::{
     layout::CHUNK_WORDS,
     sync::{Ordering, fence},
-    words::{ReadWords, xor},
+    words::{ReadWords, prefetch, xor},
 };
 
 /// A record in the reader's own memory.
@@ -64,6 +64,8 @@ pub struct LaneReader<R: ReadWords> {
 /// a turn.
 const MAX_LAPS: u64 = 8;
 const CHUNK: u64 = CHUNK_WORDS as u64;
+/// The copy of a chunk is larger than a first-level cache, and where the next record lies is known only from this one.
+const PREFETCH_WORDS: usize = 64;
 /// INTENT is ahead of TAIL by a record at most, with padding before it; a reader may see TAIL a record late.
 const MAX_INTENT_LEAD: u64 = 4 * CHUNK;
 
@@ -166,6 +168,7 @@ impl<R: ReadWords> LaneReader<R> {
 
     /// Delivers the records of `copy[..len]`, which starts at `position` and ends at a record's end, and moves there;
     /// or to where they cease to make sense, and gives false.
+    #[inline(never)]
     fn parse(&mut self, len: usize, done: &mut Drained, each: &mut impl FnMut(Record<'_>)) -> bool {
         let mut at = 0;
         if self.position.is_multiple_of(CHUNK) {
@@ -180,28 +183,31 @@ impl<R: ReadWords> LaneReader<R> {
             self.close_gap(missed, done);
             at = CHUNK_HEADER_WORDS;
         }
-        let mut rest = &self.copy[at..len];
+        // Locals, since `each` may be anything: what is in `self` or `done` would be loaded and stored around it.
+        let (mut rest, mut seq) = (&self.copy[at..len], self.seq);
+        let mut abandoned = 0;
         while let Some((word, after)) = rest.split_first() {
             let head = RecordHead::from_word(*word);
             let Some((payload, next)) = after.split_at_checked(usize::from(head.words)) else { break };
-            if head.is_filling() {
-                if !is_head(*word, self.seq, 0) {
-                    break;
-                }
-                let abandoned = u64::from(head.kind == ABANDONED);
-                self.seq += abandoned;
-                done.abandoned += abandoned;
+            prefetch(after, PREFETCH_WORDS);
+            let filling = head.is_filling();
+            if !is_whole(if filling { *word } else { *word ^ xor(payload) }, seq) {
+                break;
+            }
+            if filling {
+                let unfinished = u64::from(head.kind == ABANDONED);
+                seq += unfinished;
+                abandoned += unfinished;
             } else {
-                if !is_head(*word, self.seq, xor(payload)) {
-                    break;
-                }
-                each(Record { seq: self.seq, kind: head.kind, words: payload });
-                self.seq += 1;
-                done.delivered += 1;
+                each(Record { seq, kind: head.kind, words: payload });
+                seq += 1;
             }
             rest = next;
         }
         let whole = rest.is_empty();
+        done.delivered += seq - self.seq - abandoned;
+        done.abandoned += abandoned;
+        self.seq = seq;
         self.position += (len - rest.len()) as u64;
         self.seq_position = self.position;
         whole

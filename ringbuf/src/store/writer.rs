@@ -1,6 +1,6 @@
 //! The writing side of a store. Any thread; no call waits, allocates or makes a system call, every loop has a bound.
 
-use super::{ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, control, kind_word, slot};
+use super::{ENTRY_ALIGN_BYTES, EntryKind, MAX_ENTRY_BYTES, READY, RESERVED, content_check, control, kind_word, slot};
 use crate::{layout::SLOT_WORDS, sync::Ordering, words::Words};
 
 /// Why an entry was not stored.
@@ -65,7 +65,8 @@ impl<W: Words> StoreWriter<W> {
     /// slots is kept for this; where those are taken too, nothing is noted.
     pub fn refuse(&self, len_bytes: u64, first_ns: u64, a: u64) {
         let refused = EntryKind::RefusedCubin;
-        if let Some(slot) = self.find_where(|slot, kind| kind == refused as u16 && self.get(slot, slot::B) == len_bytes)
+        if let Some(slot) =
+            self.find_where(|slot, kind| kind as u16 == refused as u16 && self.get(slot, slot::B) == len_bytes)
         {
             return self.used_again(slot);
         }
@@ -136,22 +137,29 @@ impl<W: Words> StoreWriter<W> {
         entry.slot
     }
 
-    /// The first ready entry of `len_bytes` for which `same(offset_bytes)` holds.
-    pub fn find(&self, len_bytes: u64, same: impl Fn(u64) -> bool) -> Option<u32> {
+    /// The first ready entry of `len_bytes` for which `same(offset_bytes)` holds. Bytes can be alike almost to their
+    /// end, and a store can have thousands of entries of one length: after the first, only those are looked at whose
+    /// check is that of the bytes sought, whose `content_xor` (see [`About`]) is asked for once, and only then.
+    pub fn find(&self, len_bytes: u64, content_xor: impl Fn() -> u64, same: impl Fn(u64) -> bool) -> Option<u32> {
+        let mut first = true;
+        let mut sought = None;
         self.find_where(|slot, kind| {
-            self.get(slot, slot::LEN_BYTES) == len_bytes
-                && kind != EntryKind::RefusedCubin as u16
-                && same(self.get(slot, slot::OFFSET_BYTES))
+            if self.get(slot, slot::LEN_BYTES) != len_bytes || kind as u16 == EntryKind::RefusedCubin as u16 {
+                return false;
+            }
+            let may_be = std::mem::take(&mut first)
+                || (kind >> 32) as u32 == *sought.get_or_insert_with(|| content_check(content_xor()));
+            may_be && same(self.get(slot, slot::OFFSET_BYTES))
         })
     }
 
-    /// The first ready entry, with its slot and its kind, for which `is_it` holds.
-    fn find_where(&self, is_it: impl Fn(u32, u16) -> bool) -> Option<u32> {
+    /// The first ready entry, with its slot and its KIND word, for which `is_it` holds.
+    fn find_where(&self, mut is_it: impl FnMut(u32, u64) -> bool) -> Option<u32> {
         let used = self.control.load(control::NEXT_SLOT, Ordering::Relaxed).min(self.slot_count) as u32;
         (0..used).find(|slot| {
             // SYNC: pairs with the Release store of READY by `publish`.
             self.slots.load(*slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY
-                && is_it(*slot, self.get(*slot, slot::KIND) as u16)
+                && is_it(*slot, self.get(*slot, slot::KIND))
         })
     }
 
@@ -197,6 +205,7 @@ impl<W: Words> StoreWriter<W> {
 mod tests {
     use super::*;
     use crate::{layout::STORE_CONTROL_WORDS, words::heap_words};
+    use std::cell::Cell;
 
     fn store(slots: usize, capacity: usize, reserved: u64) -> StoreWriter<crate::words::MappedWords> {
         let s = StoreWriter::new(heap_words(STORE_CONTROL_WORDS), heap_words(slots * SLOT_WORDS), slots, capacity);
@@ -227,11 +236,39 @@ mod tests {
     fn only_published_entries_are_found_again() {
         let s = store(4, 4096, 4096);
         let entry = s.allocate(EntryKind::Cubin, 10).unwrap();
-        assert_eq!(s.find(10, |_| true), None);
+        assert_eq!(s.find(10, || 0, |_| true), None);
         let slot = s.publish(entry, About::default());
-        assert_eq!(s.find(10, |offset| offset == 0), Some(slot));
-        assert_eq!(s.find(10, |_| false), None);
-        assert_eq!(s.find(11, |_| true), None);
+        assert_eq!(s.find(10, || 0, |offset| offset == 0), Some(slot));
+        assert_eq!(s.find(10, || 0, |_| false), None);
+        assert_eq!(s.find(11, || 0, |_| true), None);
+    }
+
+    /// What would be compared of entries of one length; gives how often, and how often the check was made.
+    fn compared(s: &StoreWriter<crate::words::MappedWords>, content_xor: u64, offset: u64) -> (Option<u32>, u32, u32) {
+        let (compared, checked) = (Cell::new(0), Cell::new(0));
+        let count = |of: &Cell<u32>| of.set(of.get() + 1);
+        let content_xor = || {
+            count(&checked);
+            content_xor
+        };
+        let found = s.find(10, content_xor, |at| {
+            count(&compared);
+            at == offset
+        });
+        (found, compared.get(), checked.get())
+    }
+
+    #[test]
+    fn of_many_entries_of_one_length_few_are_compared() {
+        let s = store(2_000, 1 << 20, 1 << 20);
+        for n in 0..1_000 {
+            let entry = s.allocate(EntryKind::Cubin, 10).unwrap();
+            s.publish(entry, About { content_xor: n << 3, ..About::default() });
+        }
+        assert_eq!(compared(&s, 0, 0), (Some(0), 1, 0), "the first costs no check");
+        assert_eq!(compared(&s, 999 << 3, 999 * 64), (Some(999), 2, 1));
+        assert_eq!(compared(&s, 1 << 40, u64::MAX), (None, 2, 1), "its two halves together are those of slot 32");
+        assert_eq!(compared(&s, 1, u64::MAX), (None, 1, 1));
     }
 
     #[test]
@@ -244,6 +281,6 @@ mod tests {
         }
         let noted = |slot| (s.get(slot, slot::B), s.get(slot, slot::A), s.get(slot, slot::USES));
         assert_eq!((noted(14), noted(15)), ((500, 1, 3), (600, 2, 1)));
-        assert_eq!(s.find(0, |_| true), None);
+        assert_eq!(s.find(0, || 0, |_| true), None);
     }
 }

@@ -90,10 +90,14 @@ pub fn finding() {
         let other = store.clone();
         let finding = thread::spawn(move || {
             let value = |offset_bytes| other.bytes.load(Store::byte_word(offset_bytes), Ordering::Relaxed);
-            other.writer.find(LEN_BYTES, |offset_bytes| {
-                assert_eq!(value(offset_bytes), 10);
-                true
-            })
+            other.writer.find(
+                LEN_BYTES,
+                || 0,
+                |offset_bytes| {
+                    assert_eq!(value(offset_bytes), 10);
+                    true
+                },
+            )
         });
         store.put(10).unwrap();
         finding.join().unwrap();
