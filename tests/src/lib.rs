@@ -8,6 +8,7 @@ mod artifact;
 pub mod deadlock;
 mod isolated;
 mod stacks;
+pub mod storm;
 mod tapped;
 mod watchdog;
 
