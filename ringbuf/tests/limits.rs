@@ -26,7 +26,7 @@ use gputap_ringbuf::{
 use std::{
     ffi::CString,
     fs,
-    os::fd::AsRawFd,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -43,6 +43,7 @@ fn child() {
         ["shm", setup, name] => in_dev_shm(setup, name),
         ["brim"] => to_the_brim(),
         ["enospc"] => populating_fails(),
+        ["locked", name] => in_a_job_that_locks_its_memory(name),
         ["fsize", name, limit] => under_a_file_size_limit(name, limit.parse().unwrap()),
         _ => panic!("{role:?}"),
     }
@@ -389,5 +390,32 @@ fn under_a_file_size_limit_the_cubins_get_less_or_the_tap_says_why_not() {
             assert!(status.success(), "{name}, {limit_bytes}: {status}");
             assert!(limit_bytes != 650 * MIB || !said.ends_with(" 0"), "{said}");
         }
+    }
+}
+
+fn in_a_job_that_locks_its_memory(name: &str) {
+    // SAFETY: no memory is passed.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        return say(format_args!("skip: mlockall: {}", std::io::Error::last_os_error()));
+    }
+    let (_tap, housekeeper) = tap(create(Sizes::DEFAULT, backing(name)).unwrap());
+    let found = discover::find(std::process::id()).unwrap();
+    let allocated_bytes = fs::metadata(&found.segment).unwrap().blocks() * 512;
+    let _ = fs::remove_file(&found.segment);
+    let _ = fs::remove_file(&found.control);
+    say(format_args!("allocated {allocated_bytes} reserved {}", housekeeper.reserved_bytes()));
+}
+
+/// Locked memory is filled in when it is mapped: 1.6 GB of it.
+#[test]
+fn a_job_that_locks_its_memory_pays_for_what_is_reserved_and_no_more() {
+    for name in ["memfd", "shm"] {
+        let said = Child::start(&format!("locked {name}")).line();
+        if let Some(why) = said.strip_prefix("skip: ") {
+            skip("a job that locks its memory", why);
+            continue;
+        }
+        let numbers: Vec<u64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert_eq!(numbers[0], numbers[1], "{name}: {said}");
     }
 }

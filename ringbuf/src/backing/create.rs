@@ -13,7 +13,6 @@ use crate::{
     process,
     words::MappedWords,
 };
-use memmap2::MmapOptions;
 use shared_memory::{ShmemConf, ShmemError};
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -171,7 +170,8 @@ fn named(layout: Layout, nonce: u64, limit_bytes: u64) -> Result<Made, CreateErr
 }
 
 fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
-    let made = ShmemConf::new().os_id(name).size(size_bytes).create();
+    // It maps what it makes: a page is enough, see `mapped_for_ever`.
+    let made = ShmemConf::new().os_id(name).size(CONTROL_BYTES.min(size_bytes)).create();
     let mut made = made.map_err(|source| CreateError::Shm { source })?;
     // From here on the name is ours to remove.
     made.set_owner(false);
@@ -179,6 +179,9 @@ fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     let name = Some(UnlinkOnFailure(path.clone()));
     let reopen = |source| CreateError::Reopen { source };
     let file = OpenOptions::new().read(true).write(true).open(&path).map(high).map_err(reopen)?;
+    let file = File::from(file);
+    file.set_len(size_bytes as u64).map_err(reopen)?;
+    let file = OwnedFd::from(file);
     lock_in_use(&file);
     lock_as_writer(&file);
     let words = mapped_for_ever(&file, size_bytes).map_err(reopen)?;
@@ -187,11 +190,23 @@ fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     Ok(Object { words, file: KeptFile::new(file).map_err(reopen)?, name })
 }
 
+/// Maps without letting a job that asked for locked memory (`mlockall(MCL_FUTURE)`) fill in gigabytes that are sparse:
+/// what cannot be accessed is not filled in, and by the time that it can be it is not locked any more.
 fn mapped_for_ever(file: &OwnedFd, size_bytes: usize) -> io::Result<MappedWords> {
-    let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
-    let base = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-    std::mem::forget(map);
-    // SAFETY: memmap2 gives page-aligned, writable memory of `size_bytes`, and nothing unmaps it any more.
+    let null = std::ptr::null_mut();
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe { libc::mmap(null, size_bytes, libc::PROT_NONE, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping just made, all of it. Where it is not locked, or may not be unlocked, nothing changes.
+    unsafe { libc::munlock(base, size_bytes) };
+    // SAFETY: as above; nobody has accessed it.
+    if unsafe { libc::mprotect(base, size_bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+    // SAFETY: mmap gave page-aligned memory of `size_bytes`, now writable, and nothing unmaps it any more.
     Ok(unsafe { MappedWords::new(base, size_bytes / 8, None) })
 }
 
