@@ -17,7 +17,7 @@ use gputap_ringbuf::{
     },
     housekeeping::{Ahead, Housekeeper, Step},
     lane::{CHUNK_HEADER_WORDS, MAX_PAYLOAD_WORDS, header},
-    layout::{CHUNK_WORDS, Layout, PAGE_BYTES, Sizes},
+    layout::{CHUNK_WORDS, LANE_HEADER_WORDS, LANE_HEADERS, Layout, PAGE_BYTES, Sizes},
     sync::Ordering,
     tap::{ModuleLoad, TapWriter},
     words::{MappedWords, ReadWords, Words, heap_words},
@@ -69,6 +69,8 @@ const IS_NAME: u64 = 3;
 enum Call {
     /// With a thread pointer and an id; two records, so that a lane that was mended is written as well.
     Write(u64, u64, usize),
+    /// The thread ends in its lane; what it was to write there is up to the words.
+    EndInside(u64, u64),
     StoreCubin(usize),
     StoreName(usize),
     IsName(u32, usize),
@@ -80,6 +82,7 @@ fn call() -> impl Strategy<Value = Call> {
     let len = || prop_oneof![0..100usize, 0..3 * PAGE_BYTES];
     prop_oneof![
         4 => (1000..1003u64, 0..4u64, words).prop_map(|(thread, tid, words)| Call::Write(thread, tid, words)),
+        2 => (1000..1003u64, 1..4u64).prop_map(|(thread, tid)| Call::EndInside(thread, tid)),
         2 => len().prop_map(Call::StoreCubin),
         1 => len().prop_map(Call::StoreName),
         1 => (any::<u32>(), 0..100usize).prop_map(|(slot, len)| Call::IsName(slot % 30, len)),
@@ -121,6 +124,9 @@ fn perform(tap: &TapWriter<Lying>, account: &Account, call: &Call, bytes: &[u8],
                 }
             })
         }
+        Call::EndInside(thread, tid) => account.within(ENTER + RECOVER, || {
+            tap.enter_lane(thread, tid).into_iter().for_each(std::mem::forget);
+        }),
         // SAFETY: the bytes can be read and do not change.
         Call::StoreCubin(len) => account.within(STORE_CUBIN, || unsafe {
             tap.store_cubin(bytes.as_ptr(), len, ModuleLoad::default());
@@ -132,6 +138,13 @@ fn perform(tap: &TapWriter<Lying>, account: &Account, call: &Call, bytes: &[u8],
             tap.raise_to(Counter::FlushMaxNs, 7);
         }),
     }
+}
+
+/// Of any word of the head, most often of a lane's header.
+fn contents() -> impl Strategy<Value = Vec<(usize, u64)>> {
+    let header = (0..SIZES.lanes, 0..3usize).prop_map(|(lane, word)| LANE_HEADERS + lane * LANE_HEADER_WORDS + word);
+    let value = prop_oneof![any::<u64>(), 0..10 * CHUNK_WORDS as u64, u64::MAX - 10 * CHUNK_WORDS as u64..=u64::MAX];
+    prop::collection::vec((prop_oneof![header, any::<usize>()], value), 0..100)
 }
 
 fn check(lies: Lies, contents: &[(usize, u64)], calls: &[Call]) {
@@ -153,8 +166,7 @@ proptest! {
     #[test]
     fn whatever_the_words_say_each_call_ends(
         seed: u64, percent in prop_oneof![Just(0u64), 1..20u64, 0..=100u64], exchange in exchange(),
-        contents in prop::collection::vec((any::<usize>(), any::<u64>()), 0..200),
-        calls in prop::collection::vec(call(), 1..40),
+        contents in contents(), calls in prop::collection::vec(call(), 1..40),
     ) {
         check(Lies { seed, percent, exchange }, &contents, &calls);
     }

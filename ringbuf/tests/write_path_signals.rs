@@ -25,7 +25,7 @@ use told_apart::{LaneTally, fill};
 
 const SIZES: Sizes = Sizes { lanes: 2, lane_words: 4 * CHUNK_WORDS, ..Sizes::STATUS_ONLY };
 const SIGNAL: libc::c_int = libc::SIGUSR2;
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(30);
 /// Of each kind, so that the handler has met the write at many of its instructions.
 const ENOUGH: u64 = 500;
 
@@ -113,18 +113,19 @@ fn a_handler_that_writes_inside_a_write_is_refused_and_in_between_it_is_not() {
     let of_the_thread = thread::scope(|scope| {
         let writer = scope.spawn(|| write(tap, &ended));
         let start = Instant::now();
-        while NESTED.load(Ordering::Relaxed) < ENOUGH || WRITTEN.load(Ordering::Relaxed) < ENOUGH {
+        let enough = || NESTED.load(Ordering::Relaxed) >= ENOUGH && WRITTEN.load(Ordering::Relaxed) >= ENOUGH;
+        while !enough() && start.elapsed() < DEADLINE {
             send();
             live.iter_mut().for_each(|(reader, tally)| _ = tally.drain(reader));
-            let so_far = (NESTED.load(Ordering::Relaxed), WRITTEN.load(Ordering::Relaxed));
-            assert!(start.elapsed() < DEADLINE, "{so_far:?} refused and written of {ENOUGH} each");
         }
+        // Whatever fails from here on, nobody waits for the writer.
         ended.store(true, Ordering::Relaxed);
         writer.join().unwrap()
     });
     let [handled, written, nested, otherwise] =
         [&HANDLED, &WRITTEN, &NESTED, &OTHERWISE].map(|count| count.load(Ordering::Relaxed));
     println!("{of_the_thread} written by the thread; of {handled} in handlers {written} written, {nested} refused");
+    assert!(written >= ENOUGH && nested >= ENOUGH, "not {ENOUGH} of each within {DEADLINE:?}");
     assert_eq!((handled, otherwise), (written + nested, 0));
     let counters = attached.counters();
     assert_eq!((counters.attempted, counters.get(Counter::Nested)), (of_the_thread + handled, nested));
