@@ -45,8 +45,8 @@ const LOOK_AT_A_LANE: u64 = 5;
 /// Once over all lanes for one's own and once for a free one; two exchanges to take over what a dead thread left; the
 /// owner again, the id, and the way out.
 const ENTER: u64 = 2 * LANES * LOOK_AT_A_LANE + 6;
-/// INTENT, TAIL, INTENT again; every record of the chunk that ends at TAIL and that chunk's number; at most three chunks
-/// given up, each with its header and a filling before and after; NEXT_SEQ and TAIL.
+/// INTENT, TAIL, INTENT again; every record of the chunk that ends at TAIL and that chunk's number; at most three
+/// chunks given up, each with its header and a filling before and after; NEXT_SEQ and TAIL.
 const RECOVER: u64 = 3 + 1 + CHUNK_WORDS as u64 + 3 * (3 + 2) + 2;
 /// TAIL, NEXT_SEQ, INTENT; filling and a chunk's header; the record's head; NEXT_SEQ and TAIL. Then its words.
 const WRITE: u64 = 3 + 1 + CHUNK_HEADER_WORDS as u64 + 1 + 2;

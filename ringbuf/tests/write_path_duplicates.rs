@@ -48,7 +48,7 @@ fn load(tap: &TapWriter, image: &[u8]) {
 
 const WORDS: usize = CUBIN_BYTES / 8;
 
-/// Nanoseconds that a load of the last of `count` cubins takes that differ in one word: the fastest, median and slowest.
+/// Nanoseconds that a load of the last of `count` cubins takes that differ in one word: fastest, median and slowest.
 fn duplicate_ns(count: usize, differing_word: usize) -> [u128; 3] {
     let (words, tap) = tap(count);
     let mut image: Vec<u8> = (0..CUBIN_BYTES).map(|i| (i * 31) as u8).collect();

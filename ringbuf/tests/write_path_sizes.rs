@@ -67,12 +67,14 @@ fn the_area_filled_by_one_entry_is_full_to_the_byte() {
 
 #[test]
 fn an_entry_longer_than_any_may_be_is_refused_unread() {
-    let tap = SizedTap::new(SIZES);
+    const MOST: usize = MAX_ENTRY_BYTES as usize;
+    let tap = SizedTap::unreserved(Sizes { cubin_bytes: 2 * MOST, ..SIZES });
     // Nobody may read from it: a look at the image would end the test.
-    let forbidden = sized_tap::forbidden_bytes(MAX_ENTRY_BYTES as usize + 1);
-    assert_eq!(tap.load_raw(forbidden, MAX_ENTRY_BYTES as usize + 1), Counter::ModulesFull);
+    let forbidden = sized_tap::forbidden_bytes(MOST + 1);
+    assert_eq!(tap.load_raw(forbidden, MOST), Counter::ModulesNotReserved);
+    assert_eq!(tap.load_raw(forbidden, MOST + 1), Counter::ModulesFull);
     assert_eq!(tap.load_raw(forbidden, usize::MAX), Counter::ModulesFull);
-    assert_eq!(tap.refused(), [(MAX_ENTRY_BYTES + 1, 1), (u64::MAX, 1)]);
+    assert_eq!(tap.refused(), [(MAX_ENTRY_BYTES, 1), (MAX_ENTRY_BYTES + 1, 1), (u64::MAX, 1)]);
 }
 
 #[test]

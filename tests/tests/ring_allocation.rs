@@ -8,23 +8,21 @@ use calls::{CALLS, Prepared};
 use gputap_tests::{artifact, in_child};
 use std::{ffi::CStr, hint::black_box};
 
-/// The function that the preloaded library exports as `name`.
-fn watch(name: &CStr) -> *mut libc::c_void {
+/// The function that the preloaded library exports as `name`, as an `F`.
+fn watch<F: Copy>(name: &CStr) -> F {
     // SAFETY: a NUL-terminated name.
     let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     assert!(!symbol.is_null(), "not preloaded");
-    symbol
+    const { assert!(size_of::<F>() == size_of::<*mut libc::c_void>()) };
+    // SAFETY: the callers name the type that the library exports under that name: a function, as large as a pointer.
+    unsafe { std::mem::transmute_copy(&symbol) }
 }
 
 /// Calls of the allocator that `body` makes on this thread.
 fn calls_in(body: impl FnOnce()) -> u64 {
-    let (enter, leave) = (watch(c"callback_watch_enter"), watch(c"callback_watch_leave"));
-    // SAFETY: under these names the preloaded library exports functions of this type.
-    let [enter, leave] =
-        [enter, leave].map(|symbol| unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(symbol) });
-    // SAFETY: as above.
-    let calls =
-        unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> u64>(watch(c"callback_watch_calls")) };
+    let enter: extern "C" fn() = watch(c"callback_watch_enter");
+    let leave: extern "C" fn() = watch(c"callback_watch_leave");
+    let calls: extern "C" fn() -> u64 = watch(c"callback_watch_calls");
     let before = calls();
     enter();
     body();

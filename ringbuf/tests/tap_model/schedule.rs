@@ -43,7 +43,8 @@ pub struct Op {
 fn step() -> impl Strategy<Value = Step> {
     let words = || prop_oneof![6 => 0..20usize, 1 => 0..=MAX_PAYLOAD_WORDS, 1 => Just(MAX_PAYLOAD_WORDS)];
     prop_oneof![
-        6 => (0..POINTERS, 1..4usize, words()).prop_map(|(pointer, count, words)| Step::Write { pointer, count, words }),
+        6 => (0..POINTERS, 1..4usize, words())
+            .prop_map(|(pointer, count, words)| Step::Write { pointer, count, words }),
         2 => (0..POINTERS, 1..300usize, 0..300usize)
             .prop_map(|(pointer, count, words)| Step::Write { pointer, count, words }),
         2 => (0..POINTERS).prop_map(|pointer| Step::End { pointer }),

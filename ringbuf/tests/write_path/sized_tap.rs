@@ -37,6 +37,13 @@ impl SizedTap {
         SizedTap { writer }
     }
 
+    /// A tap whose housekeeping has not come by.
+    pub fn unreserved(sizes: Sizes) -> SizedTap {
+        let writer = TapWriter::new(&create(sizes, BackingChoice::Only(Backing::Memfd)).unwrap());
+        writer.publish();
+        SizedTap { writer }
+    }
+
     pub fn attached(&self) -> Attached {
         self.writer.as_reader().unwrap()
     }
