@@ -43,8 +43,8 @@ const MAX_TRIES: u64 = 64;
 /// Owner, busy, its exchange, that of the owner, and giving up busy.
 const LOOK_AT_A_LANE: u64 = 5;
 /// Once over all lanes for one's own and once for a free one; two exchanges to take over what a dead thread left; the
-/// owner again, the id, and the way out.
-const ENTER: u64 = 2 * LANES * LOOK_AT_A_LANE + 6;
+/// owner and busy again, the id, and the way out.
+const ENTER: u64 = 2 * LANES * LOOK_AT_A_LANE + 7;
 /// INTENT, TAIL, INTENT again; every record of the chunk that ends at TAIL and that chunk's number; at most three
 /// chunks given up, each with its header and a filling before and after; NEXT_SEQ and TAIL.
 const RECOVER: u64 = 3 + 1 + CHUNK_WORDS as u64 + 3 * (3 + 2) + 2;

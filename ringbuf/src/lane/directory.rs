@@ -97,7 +97,7 @@ impl<W: Words> LaneDirectory<W> {
                 return Ok(Entered { directory: self, index, broken_off });
             }
             // Housekeeping freed it between our two looks; claim another.
-            self.leave(index);
+            self.give_up(index, writer);
             break;
         }
         self.claim(thread, tid, writer).ok_or(Refused::NoLane)
@@ -112,11 +112,20 @@ impl<W: Words> LaneDirectory<W> {
             // SYNC: pairs with the Release store of FREE by `lane_reserved`: the lane's memory is there.
             if self.words.compare_exchange(owner, FREE, thread, Ordering::Acquire).is_ok() {
                 self.put(index, slot::TID, tid);
-                return Some(Entered { directory: self, index, broken_off: false });
+                // An owner may have come and gone between our two exchanges and taken us for dead. The lane is ours from
+                // now on, but for this once there is no telling who holds `busy`.
+                let still_ours = self.get(index, slot::BUSY) == writer;
+                return still_ours.then(|| Entered { directory: self, index, broken_off: false });
             }
-            self.leave(index);
+            self.give_up(index, writer);
         }
         None
+    }
+
+    /// Gives up `busy` of a lane that turned out to be another's: unless its owner has taken us for dead and holds it.
+    /// Nothing was written, and an exchange passes on what those before us wrote: no order is needed.
+    fn give_up(&self, index: usize, writer: u64) {
+        let _ = self.words.compare_exchange(index * LINE + slot::BUSY, writer, IDLE, Ordering::Relaxed);
     }
 
     fn take(&self, index: usize, from: u64, to: u64) -> Result<u64, u64> {
@@ -311,5 +320,18 @@ mod tests {
         d.put(0, slot::BUSY, 2);
         assert_eq!(d.free_lanes_of_the_dead(|tid| tid == 2, |_| ()), 0);
         assert_eq!(d.enter(100, 1).unwrap().index, 0);
+    }
+
+    /// Whoever tries for a lane that another claims meanwhile holds `busy` for a moment. The owner takes it for dead.
+    #[test]
+    fn who_comes_too_late_to_claim_a_lane_does_not_let_its_owner_nest() {
+        let d = ready(1);
+        drop(d.enter(100, 1).unwrap());
+        d.take(0, IDLE, 2).unwrap();
+        let owner = d.enter(100, 1).unwrap();
+        d.give_up(0, 2);
+        assert_eq!(d.enter(100, 1).err(), Some(Refused::Nested));
+        drop(owner);
+        assert!(!d.enter(100, 1).unwrap().broken_off);
     }
 }
