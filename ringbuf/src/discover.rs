@@ -26,7 +26,7 @@ pub struct Found {
     pub control: PathBuf,
     /// The process runs (and is not a later one with the same pid). Where it cannot be seen: its tap shows life.
     pub alive: bool,
-    nonce: u64,
+    pub(crate) nonce: u64,
     /// CLOCK_MONOTONIC when the tap started; 0 where the header cannot be read.
     started_ns: u64,
     /// Device and inode: two names may lead to one tap, and no stranger's file can pass for it.

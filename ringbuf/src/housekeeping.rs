@@ -89,7 +89,7 @@ impl Housekeeper {
 
     fn extend<W: Words>(&mut self, store: &StoreWriter<W>, start_bytes: u64, ahead_bytes: u64) -> Step {
         let reserved = store.reserved_bytes();
-        let wanted = (store.used_bytes() + ahead_bytes).min(store.capacity_bytes());
+        let wanted = store.used_bytes().saturating_add(ahead_bytes).min(store.capacity_bytes());
         let missing = wanted.saturating_sub(reserved);
         let step = missing.min(self.ahead.step_bytes);
         let page = PAGE_BYTES as u64;
@@ -98,7 +98,7 @@ impl Housekeeper {
         if step == 0 || !worth_it {
             return Step::Enough;
         }
-        let step = step.next_multiple_of(page).min(store.capacity_bytes() - reserved);
+        let step = step.next_multiple_of(page).min(store.capacity_bytes().saturating_sub(reserved));
         match self.reserver.reserve(start_bytes + reserved, step) {
             Ok(()) => {
                 store.set_reserved(reserved + step);

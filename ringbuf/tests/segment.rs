@@ -12,6 +12,7 @@ use children::{Child, Role, image, role_of_this_process};
 use gputap_ringbuf::{
     attach::{AttachError, Attached},
     backing::create::{BackingChoice, create},
+    control::client::{ControlClient, ControlError},
     discover::{self, FindError, Found},
     header::{counters::Counter, identity::Backing},
     lane::reader::LaneReader,
@@ -264,4 +265,17 @@ fn a_core_dump_leaves_the_segment_out() {
     let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let flags = smaps.lines().skip_while(|l| !l.contains(&name)).find_map(|l| l.strip_prefix("VmFlags:")).unwrap();
     assert!(flags.split(' ').any(|flag| flag == "dd"), "{flags}");
+}
+
+/// A memfd's control object is found by a descriptor, which after exec may be the next tap's.
+#[test]
+fn no_lease_is_taken_on_another_tap_than_the_one_that_was_found() {
+    let _turn = turn();
+    let mut children = [0, 1].map(|_| Child::start(Role::WriteForEver(Backing::Memfd)));
+    let [mut one, other] = [found(&children[0]), found(&children[1])];
+    assert!(ControlClient::open(&one).is_ok());
+    one.control = other.control;
+    let error = ControlClient::open(&one).err().unwrap();
+    children.iter_mut().for_each(Child::kill);
+    assert!(matches!(error, ControlError::Attach(AttachError::Gone { .. })), "{error}");
 }

@@ -3,8 +3,15 @@
 use super::{
     Answer, CONTROL_BYTES, Command,
     client::{ControlClient, ControlError},
+    head,
 };
-use crate::{attach::MappedFile, discover::Found, process, words::Words};
+use crate::{
+    attach::{AttachError, MappedFile},
+    discover::Found,
+    process,
+    sync::Ordering,
+    words::{ReadWords, Words},
+};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -17,7 +24,12 @@ impl ControlClient {
     /// Takes a slot of the tap's control object; asks for nothing yet.
     pub fn open(found: &Found) -> Result<ControlClient, ControlError> {
         let words = MappedFile::open_writable(&found.control, CONTROL_BYTES)?;
-        Self::take_slot(words, process::random())
+        let client = Self::take_slot(words.clone(), process::random())?;
+        // A descriptor under /proc may be another tap's by now: the program was replaced by exec.
+        if words.load(head::NONCE, Ordering::Relaxed) != found.nonce {
+            return Err(AttachError::Gone { path: found.control.clone() }.into());
+        }
+        Ok(client)
     }
 }
 

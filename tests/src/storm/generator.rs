@@ -15,7 +15,7 @@ use super::{
     plan::{Did, Number, Plan},
     random::Random,
     strike,
-    watched::WatchedWords,
+    watched::{self, WatchedWords},
 };
 
 /// What the generators of a process write into.
@@ -82,6 +82,21 @@ pub fn write_from_a_handler() {
     all.write(&mut stream, 1, &mut payload);
     NESTED.set((id, stream.next));
     all.plan.add(Number::NestedDone);
+}
+
+/// Threads that never were: no thread pointer is as low, no thread id as high.
+const LATE: (u64, u64) = (3, 0x7fff_0003);
+const FASTER: (u64, u64) = (2, 0x7fff_0002);
+
+/// A thread sees that a lane is free; before it takes it, another has claimed it, written nothing and gone. Housekeeping
+/// frees what both got.
+pub fn come_too_late_for_a_lane() {
+    fn enter((pointer, tid): (u64, u64)) {
+        if let Some(all) = GENERATORS.get() {
+            let _ = all.tap.enter_lane(pointer, tid);
+        }
+    }
+    watched::in_the_middle_of_a_claim(|| enter(FASTER), || enter(LATE));
 }
 
 impl Generators {

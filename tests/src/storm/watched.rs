@@ -31,6 +31,15 @@ pub struct WatchedWords {
 thread_local! {
     /// Set while this thread mends a lane that another left inside a write. No destructor, so no registration.
     static MENDING: Cell<bool> = const { Cell::new(false) };
+    /// What is to happen before this thread's next exchange of a lane's `busy`: no two threads do it of themselves.
+    static BEFORE_TAKING: Cell<Option<fn()>> = const { Cell::new(None) };
+}
+
+/// Lets `then` happen once, in the middle of this thread's next claim of a lane, if `claim` makes one.
+pub fn in_the_middle_of_a_claim(then: fn(), claim: impl FnOnce()) {
+    BEFORE_TAKING.set(Some(then));
+    claim();
+    BEFORE_TAKING.set(None);
 }
 
 impl Watch {
@@ -86,6 +95,7 @@ impl ReadWords for WatchedWords {
 }
 
 /// Directory words hold thread ids, above 1; see `gputap_ringbuf::lane::directory`.
+const IDLE: u64 = 0;
 const FREE: u64 = 1;
 const FREEING: u64 = u64::MAX;
 
@@ -118,8 +128,13 @@ impl Words for WatchedWords {
     #[track_caller]
     fn compare_exchange(&self, index: usize, expected: u64, new: u64, order: Ordering) -> Result<u64, u64> {
         let here = Location::caller();
-        let takes_over = here.file().ends_with("lane/directory.rs") && expected > FREE;
+        let takes_over = here.file().ends_with("lane/directory.rs") && expected > FREE && new != IDLE;
         let place = self.place(here, if takes_over { Part::TakeOver } else { Part::Word });
+        if here.file().ends_with("lane/directory.rs")
+            && let Some(then) = BEFORE_TAKING.take()
+        {
+            then();
+        }
         self.reached(place, Side::Before);
         let done = self.words.compare_exchange(index, expected, new, order);
         if done.is_ok() {

@@ -107,7 +107,10 @@ impl Writer {
         // Ages are told to the control object as if a millisecond were 50: leases of the dead lapse within the round.
         let wishes = self.control.poll(process::monotonic_ns().wrapping_mul(50));
         wishes.commands.into_iter().for_each(|command| self.control.answer(command, Answer::Done));
-        if self.random.in_100(50) {
+        if self.turn.is_multiple_of(4) {
+            generator::come_too_late_for_a_lane();
+            self.housekeeper.free_lanes(tap, process::has_no_thread);
+        } else if self.random.in_100(50) {
             self.housekeeper.free_lanes(tap, process::has_no_thread);
         }
         for seat in seats {
