@@ -220,13 +220,14 @@ fn namespace_in_name(path: &Path) -> Option<u64> {
     parts_of_name(path).map(|(namespace, _, _)| namespace)
 }
 
-/// The memfd segment of a process, by the names of its descriptors: those of its keeper, which stay, or the job's.
+/// The newest memfd segment of a process, by the names of its descriptors: those of its keeper, which stay, or the job's.
 fn memfds_of(pid: u32, folder: &Path) -> Option<Found> {
-    keepers_of(folder)
+    // Of two ways to one tap the last is taken, the keeper's: it stays when the job closes its descriptors.
+    [folder.join("fd")]
         .into_iter()
-        .map(|thread| thread.join("fd"))
-        .chain([folder.join("fd")])
-        .find_map(|descriptors| memfds_in(pid, &descriptors))
+        .chain(keepers_of(folder).into_iter().map(|thread| thread.join("fd")))
+        .filter_map(|descriptors| memfds_in(pid, &descriptors))
+        .max_by_key(|found| found.started_ns)
 }
 
 /// The threads whose name says that they keep descriptors. Whether they do is looked at as with any other.
@@ -259,7 +260,7 @@ fn memfds_in(pid: u32, descriptors: &Path) -> Option<Found> {
             _ => {}
         }
     }
-    rings.into_iter().find_map(|(nonce, segment)| {
+    let of_this_process = rings.into_iter().filter_map(|(nonce, segment)| {
         let control = controls.get(&nonce)?.clone();
         // A forked child has its parent's descriptors, a reader has those of what it reads: the tap is the writer's.
         let (identity, _) = peek(&segment).ok()?;
@@ -269,5 +270,6 @@ fn memfds_in(pid: u32, descriptors: &Path) -> Option<Found> {
         let started_ns = identity.started_ns;
         let (local, alive) = (true, true);
         (located == pid).then_some(Found { pid, local, segment, control, alive, nonce, started_ns, file })
-    })
+    });
+    of_this_process.max_by_key(|found| found.started_ns)
 }

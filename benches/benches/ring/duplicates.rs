@@ -25,8 +25,9 @@ struct Stored {
 }
 
 impl Stored {
-    fn new(slots: usize, room_bytes: usize) -> Stored {
-        Stored { tap: Tap::of_cubins(slots, room_bytes.next_multiple_of(MIB)), image: Vec::new() }
+    fn new(entries: usize, room_bytes: usize) -> Stored {
+        // An eighth of the slots is kept for refusals.
+        Stored { tap: Tap::of_cubins(entries.div_ceil(7) * 8, room_bytes.next_multiple_of(MIB)), image: Vec::new() }
     }
 
     fn alone(len: usize) -> Stored {

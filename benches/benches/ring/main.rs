@@ -61,6 +61,7 @@ fn compare(rounds: usize) {
     table.print();
     peers.print_skipped();
     targets::print(&table);
+    tap::Tap::remove_findable();
 }
 
 /// Of the last minute: how many threads wanted a core.
