@@ -9,7 +9,9 @@
 //! ```
 //! A thread that inherits a dead thread's pointer inherits its lane. A write nested in a write of the same thread
 //! (a signal handler) is refused. Whoever holds `busy` may write or free; nobody waits for it. A thread that ends inside
-//! a write leaves its id in `busy`: its heir, or housekeeping, takes the lane over and mends it.
+//! a write leaves its id in `busy`: its heir, or housekeeping, takes the lane over and mends it. A
+//! thread that finds housekeeping in its lane claims another besides, and may go on in the first one later: its records
+//! are in order within each.
 
 use crate::{layout::LINE, sync::Ordering, words::Words};
 
