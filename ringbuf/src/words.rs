@@ -81,7 +81,7 @@ impl MappedWords {
         self.len == 0
     }
 
-    /// The address of word `start` as bytes, for bulk copies of `len_bytes`; `None` where they are not all inside.
+    /// The address of the byte at `start_bytes`, for bulk copies of `len_bytes`; `None` where they are not all inside.
     pub fn bytes_at(&self, start_bytes: usize, len_bytes: usize) -> Option<NonNull<u8>> {
         let size_bytes = self.len * 8;
         if len_bytes > size_bytes || start_bytes > size_bytes - len_bytes {

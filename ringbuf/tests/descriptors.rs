@@ -25,8 +25,15 @@ fn child() {
         [] => {}
         ["closes", name] => closes_all(name),
         ["forbidden", name] => {
-            forbid_own_tables();
+            forbid(&[libc::SYS_close_range, libc::SYS_unshare]);
             closes_all(name);
+        }
+        #[cfg(target_arch = "x86_64")]
+        ["sandbox"] => {
+            let _tap = small_tap(backing("memfd"));
+            forbid(&[libc::SYS_pause]);
+            say("forbidden");
+            stay();
         }
         ["pipe"] => pipe_ends(),
         ["threads"] => threads_of_ours(),
@@ -70,23 +77,22 @@ fn take(number: i32) -> bool {
     }
 }
 
-/// As a seccomp filter that knows neither call: both fail with EPERM.
-fn forbid_own_tables() {
-    let filter = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let forbid =
-        |call: libc::c_long, skip: u8| filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, skip, 0, call as u32);
-    let mut program = [
-        filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        forbid(libc::SYS_close_range, 2),
-        forbid(libc::SYS_unshare, 1),
-        filter(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-        filter(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-    ];
+/// As a seccomp filter that does not know the calls: they fail with EPERM, in every thread.
+fn forbid(calls: &[libc::c_long]) {
+    let filter = |code: u32, jt: usize, k: u32| libc::sock_filter { code: code as u16, jt: jt as u8, jf: 0, k };
+    let equals = |(i, call): (usize, &libc::c_long)| {
+        filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, calls.len() - i, *call as u32)
+    };
+    let mut program = vec![filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
+    program.extend(calls.iter().enumerate().map(equals));
+    program.push(filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
+    program.push(filter(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_TSYNC);
     // SAFETY: the program is whole and outlives the call.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);
+        assert_eq!(libc::syscall(libc::SYS_seccomp, mode, flags, &program), 0);
     }
 }
 
@@ -139,6 +145,29 @@ fn where_no_table_of_its_own_can_be_had_the_maker_is_told() {
     assert_eq!(child.ask("close"), "closed");
     assert!(discover::find(child.pid()).is_err());
     assert!(Held::ByJob { error: libc::EPERM }.complaint().contains("GPUTAP_BACKING=shm"));
+}
+
+/// A thread that is let go on after SIGSTOP meets the filters that came meanwhile. One that then turned in a loop would
+/// never be seen asleep.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_job_that_forbids_itself_to_pause_gets_no_busy_thread() {
+    let mut child = Child::start("sandbox");
+    assert_eq!(child.line(), "forbidden");
+    let state = || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", child.pid())).unwrap().flatten();
+        let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+        let keeper = stats.into_iter().find(|stat| stat.contains("(gputap-keep)")).expect("a keeper");
+        keeper.split(' ').nth(2).unwrap().to_owned()
+    };
+    let signal = |signal: libc::c_int, expected: &str| {
+        // SAFETY: no memory is passed; the child is ours.
+        assert_eq!(unsafe { libc::kill(child.pid() as libc::pid_t, signal) }, 0);
+        wait_for(&format!("state {expected} of the keeper"), || (state() == expected).then_some(()));
+    };
+    signal(libc::SIGSTOP, "T");
+    signal(libc::SIGCONT, "S");
+    found(&child);
 }
 
 /// A copy of the writing end in the keeper's table would keep the pipe open.

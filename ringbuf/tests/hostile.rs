@@ -13,8 +13,12 @@ use gputap_ringbuf::{
         status::{ClockPoint, Reason, State},
     },
     housekeeping::{Ahead, Housekeeper, Step},
-    lane::{CHUNK_HEADER_WORDS, chunk_check, header, reader::LaneReader},
-    layout::{CHUNK_WORDS, Layout, PAGE_BYTES, SLOT_WORDS, STORE_CONTROL_WORDS, Sizes},
+    lane::{
+        CHUNK_HEADER_WORDS, chunk_check, header,
+        reader::{Drained, LaneReader},
+        writer::LaneWriter,
+    },
+    layout::{CHUNK_WORDS, LANE_HEADER_WORDS, Layout, PAGE_BYTES, SLOT_WORDS, STORE_CONTROL_WORDS, Sizes},
     store::reader::{BadEntry, StoreReader},
     sync::Ordering,
     tap::{ModuleLoad, TapWriter},
@@ -234,6 +238,23 @@ fn a_broken_chunk_costs_its_own_records_and_no_others() {
         words.store(at, right, Ordering::Relaxed);
         assert!(done.delivered >= whole.delivered / 2 && done.delivered < whole.delivered, "{done:?}");
         assert!(done.delivered + done.unreadable + done.before_attach <= RECORDS, "{done:?}");
+    }
+}
+
+/// No record is in it: so it costs none, however few a chunk has. A lane of one record a chunk was lost for ever.
+#[test]
+fn a_wrong_byte_in_the_filling_of_a_chunk_costs_nothing() {
+    for (record_words, records) in [(5000, 12), (1000, 80)] {
+        let capacity = 16 * CHUNK_WORDS;
+        let (header, data) = (heap_words(LANE_HEADER_WORDS), heap_words(capacity));
+        let writer = LaneWriter::new(header.clone(), data.clone(), capacity);
+        (0..records).for_each(|n| writer.write(1, &vec![n; record_words]).unwrap());
+        let per_chunk = (CHUNK_WORDS - CHUNK_HEADER_WORDS) / (1 + record_words);
+        let filling = CHUNK_HEADER_WORDS + per_chunk * (1 + record_words);
+        data.store(filling, data.load(filling, Ordering::Relaxed) ^ 1 << 8, Ordering::Relaxed);
+        let done =
+            LaneReader::new(header, data, capacity).drain(u64::MAX, |r| assert!(r.words.iter().all(|w| *w == r.seq)));
+        assert_eq!(done, Drained { delivered: records, ..Drained::default() }, "{per_chunk} a chunk");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::io::Read;
 use std::process::{Command, Stdio};
 
 use support::{TappedJob, eventually, gputap, json, run, stderr, stdout};
@@ -90,6 +91,26 @@ fn a_pipe_that_is_closed_is_no_failure() {
         status.is_some()
     });
     assert!(status.unwrap().success());
+}
+
+#[test]
+fn clean_says_what_it_leaves() {
+    // Of a process that there cannot be.
+    let namespace = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata("/proc/self/ns/pid").unwrap());
+    let segment = format!("/dev/shm/gputap-{namespace}-4194304-{:016x}.ring", std::process::id());
+    std::fs::write(&segment, "").unwrap();
+    let mut reader = Command::new("flock");
+    reader.args(["--shared", &segment, "sh", "-c", "echo locked; exec cat"]);
+    let mut reader = reader.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut locked = [0; 6];
+    reader.stdout.as_mut().unwrap().read_exact(&mut locked).unwrap();
+    let words = stdout(&run(&["clean"]));
+    assert!(words.contains(&format!("left {segment}: a reader has it open")), "{words}");
+    assert!(!words.contains("nothing to remove"), "{words}");
+    drop(reader.stdin.take());
+    reader.wait().unwrap();
+    let words = stdout(&run(&["clean"]));
+    assert!(words.contains(&format!("removed {segment}")), "{words}");
 }
 
 #[test]

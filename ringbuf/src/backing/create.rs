@@ -190,8 +190,8 @@ fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     Ok(Object { words, file: KeptFile::new(file).map_err(reopen)?, name })
 }
 
-/// Maps without letting a job that asked for locked memory (`mlockall(MCL_FUTURE)`) fill in gigabytes that are sparse:
-/// what cannot be accessed is not filled in, and by the time that it can be it is not locked any more.
+/// Maps so that nothing can be accessed yet: the reserver opens what it has reserved. A job that locks its memory, before
+/// (`mlockall(MCL_FUTURE)`) or later, has all filled in that can be accessed: it would be gigabytes that are sparse.
 fn mapped_for_ever(file: &OwnedFd, size_bytes: usize) -> io::Result<MappedWords> {
     let null = std::ptr::null_mut();
     // SAFETY: a new mapping at an address of the kernel's choice.
@@ -199,14 +199,12 @@ fn mapped_for_ever(file: &OwnedFd, size_bytes: usize) -> io::Result<MappedWords>
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
+    // Of what a job may lock, it is to have as much left as before.
     // SAFETY: the mapping just made, all of it. Where it is not locked, or may not be unlocked, nothing changes.
     unsafe { libc::munlock(base, size_bytes) };
-    // SAFETY: as above; nobody has accessed it.
-    if unsafe { libc::mprotect(base, size_bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
     let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-    // SAFETY: mmap gave page-aligned memory of `size_bytes`, now writable, and nothing unmaps it any more.
+    // SAFETY: mmap gave page-aligned memory of `size_bytes`, and nothing unmaps it any more. Only what was reserved is
+    // used, which is readable and writable by then.
     Ok(unsafe { MappedWords::new(base, size_bytes / 8, None) })
 }
 

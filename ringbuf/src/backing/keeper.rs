@@ -36,6 +36,8 @@ struct Start {
     /// 0 until the thread knows, then 1 + the error number.
     outcome: AtomicU64,
     known: libc::sem_t,
+    /// Nobody writes or wakes it.
+    never: u32,
 }
 
 /// Starts the thread, with every signal blocked in it.
@@ -43,7 +45,7 @@ pub(super) fn start(mut keep: [RawFd; 2]) -> Held {
     keep.sort_unstable();
     // SAFETY: zero is a valid sem_t, and sem_init fills it.
     let known: libc::sem_t = unsafe { std::mem::zeroed() };
-    let start = Box::leak(Box::new(Start { keep, outcome: AtomicU64::new(0), known }));
+    let start = Box::leak(Box::new(Start { keep, outcome: AtomicU64::new(0), known, never: 0 }));
     let start: *mut Start = start;
     // SAFETY: leaked just now, so it is there for ever; nobody else has it yet.
     unsafe { libc::sem_init(&raw mut (*start).known, 0, 0) };
@@ -134,11 +136,30 @@ extern "C" fn run(start: *mut c_void) -> *mut c_void {
         (*start).outcome.store(outcome, Ordering::Release);
         libc::sem_post(&raw mut (*start).known);
     }
-    while kept.is_ok() {
-        // SAFETY: no memory is passed. It returns when the C library has interrupted it for setuid and the like.
-        unsafe { libc::pause() };
+    if kept.is_ok() {
+        // SAFETY: as above: the word is there for ever.
+        unsafe { rest(&raw const (*start).never) };
     }
     null_mut()
+}
+
+/// Waits for what never comes. On a futex, which whoever lets threads run has to allow: a job may forbid `pause` to all
+/// its threads at any time, and one that was waiting in it meets the filter when it goes on after SIGSTOP. Where even
+/// this is refused, the descriptors are given up: a loop would take a core.
+///
+/// # Safety
+/// `never` stays readable, and what it points to stays 0.
+unsafe fn rest(never: *const u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let without_end = std::ptr::null::<libc::timespec>();
+    loop {
+        // SAFETY: the caller's promise; the kernel only reads the word.
+        let failed = unsafe { libc::syscall(libc::SYS_futex, never, operation, 0, without_end) } != 0;
+        // The C library interrupts every thread for setuid and the like.
+        if failed && last_error() != libc::EINTR {
+            return;
+        }
+    }
 }
 
 /// Leaves the process' table for one that has only `keep`, which is ordered; the error is a number. After an error the

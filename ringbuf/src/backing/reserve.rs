@@ -93,6 +93,15 @@ impl Reserver {
     fn populate(&self, start_bytes: u64, len_bytes: u64) -> io::Result<()> {
         let outside = || io::Error::other("outside the segment");
         let at = self.words.bytes_at(start_bytes as usize, len_bytes as usize).ok_or_else(outside)?;
+        set_access(at, len_bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        let filled = self.fill_in(at, start_bytes, len_bytes);
+        if filled.is_err() {
+            let _ = set_access(at, len_bytes, libc::PROT_NONE);
+        }
+        filled
+    }
+
+    fn fill_in(&self, at: NonNull<u8>, start_bytes: u64, len_bytes: u64) -> io::Result<()> {
         // SAFETY: the range lies inside the mapping (bytes_at); populating changes no contents.
         let failed = unsafe { libc::madvise(at.as_ptr().cast(), len_bytes as usize, self.populate_advice) } != 0;
         if !failed {
@@ -105,6 +114,15 @@ impl Reserver {
             (_, Some(libc::EFAULT)) => Err(give_back(at, len_bytes, io::Error::from_raw_os_error(libc::ENOSPC))),
             _ => Err(give_back(at, len_bytes, error)),
         }
+    }
+}
+
+/// What is not reserved can be accessed by nobody, and so is not filled in where a job locks its memory.
+fn set_access(at: NonNull<u8>, len_bytes: u64, access: libc::c_int) -> io::Result<()> {
+    // SAFETY: the range lies inside the mapping, and nobody uses it before it is reserved.
+    match unsafe { libc::mprotect(at.as_ptr().cast(), len_bytes as usize, access) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -199,7 +199,7 @@ mod tests {
         gone.command(Command::Yield, Duration::ZERO).unwrap_err();
         let slot = gone.slot;
         drop(gone);
-        // Another client, in the instant before it clears the line itself.
+        // Another client takes the slot, and with it what stands in it.
         words.store(slot_word(slot, OWNER), 99, Ordering::Relaxed);
         assert_eq!(server.poll(0).commands, []);
         words.store(slot_word(slot, OWNER), 0, Ordering::Relaxed);

@@ -119,7 +119,7 @@ impl<R: ReadWords> LaneReader<R> {
                         if tail < chunk_end {
                             break; // Perhaps it is TAIL that is wrong: the chunk is given up when it is full.
                         }
-                        self.skip_chunk(&mut done);
+                        self.skip_chunk();
                         laps += 1;
                     }
                 }
@@ -224,10 +224,9 @@ impl<R: ReadWords> LaneReader<R> {
         self.seq_position = self.position;
     }
 
-    /// Leaves a chunk that makes no sense; the next chunk's header tells how many records that cost, at least one.
-    fn skip_chunk(&mut self, done: &mut Drained) {
-        done.unreadable += 1;
-        self.seq += 1;
+    /// Leaves a chunk that makes no sense; the next chunk's header tells how many records that cost, which may be none:
+    /// a guess here would make that header, and in time every later one, a lie.
+    fn skip_chunk(&mut self) {
         self.position = (self.position / CHUNK + 1) * CHUNK;
         self.gap = self.gap.or(Some(Gap::Unreadable));
     }
