@@ -61,7 +61,12 @@ fn look(found: Found, now: Now) -> Tap {
         found,
     };
     match Attached::open(&tap.found) {
-        Ok(attached) => read(tap, &attached, now),
+        Ok(attached) => {
+            let read = read(tap, &attached, now);
+            // What a cut segment says is zeros.
+            let cut = if attached.is_cut() { "the segment was cut while it was read" } else { "" };
+            Tap { error: cut.to_owned(), ..read }
+        }
         Err(error) => Tap { error: error.to_string(), ..tap },
     }
 }

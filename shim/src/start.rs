@@ -15,9 +15,12 @@ use gputap_callbacks::{
     thread,
 };
 use gputap_ringbuf::{
-    backing::create::{self, Created},
+    backing::create::{self, BackingChoice, Created},
     discover,
-    header::status::{Reason, State},
+    header::{
+        identity::Backing,
+        status::{Reason, State},
+    },
     housekeeping::{Ahead, Housekeeper, Step},
     layout::Sizes,
     process,
@@ -53,8 +56,12 @@ fn off_without(error: NoCupti) -> Off {
 
 /// Leaves a small segment that says why this process is not tapped.
 fn say_off(off: Off, settings: &Settings) {
-    // Without even that much room nothing can be said: the application matters more than our word.
-    let Ok(created) = create::create(Sizes::STATUS_ONLY, settings.backing) else { return };
+    // A setting that leaves no room for the tap leaves none for the word that says so: a memfd has room. Without even
+    // that nothing can be said: the application matters more than our word.
+    let said = create::create(Sizes::STATUS_ONLY, settings.backing);
+    let Ok(created) = said.or_else(|_| create::create(Sizes::STATUS_ONLY, BackingChoice::Only(Backing::Memfd))) else {
+        return;
+    };
     let tap = TapWriter::new(&created);
     tap.status().beat(process::monotonic_ns());
     tap.status().set_state(State::Off, off.reason, &off.detail);
