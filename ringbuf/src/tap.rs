@@ -156,7 +156,7 @@ impl<W: Words> TapWriter<W> {
         })
     }
 
-    /// Stores the cubin of a load, once for equal bytes, and counts the load and what became of it.
+    /// Stores the cubin of a load, once for equal bytes (twice where two threads load it at the same instant), and counts the load and what became of it.
     ///
     /// # Safety
     /// `image` points to `len` bytes that can be read and do not change during the call.
