@@ -11,7 +11,7 @@ use std::{thread, time::Duration};
 
 pub const WRITE_DRAINED: &str = "lane, 64-byte record, a reader draining without rest";
 pub const WRITE_FOLLOWED: &str = "lane, 64-byte record, a reader draining every 16 ms";
-pub const DRAINED_RATIO: &str = "  times the same without a reader, just before";
+pub const FOLLOWED_RATIO: &str = "  times the same without a reader, just before";
 pub const IDLE: &str = "an attached idle reader costs the writer";
 pub const WAITING: &str = "a session waiting for data, no traffic";
 
@@ -76,12 +76,13 @@ fn waiting(reader: &mut ReaderProcess, what: &str) -> f64 {
 pub fn round(table: &mut Table) {
     let mut reader = ReaderProcess::start();
     let alone = write(THREAD, BATCHES, || 1);
+    let (followed, share) = write_beside(&mut reader, "follow");
+    table.add(WRITE_FOLLOWED, NS, WRITE, followed);
+    table.add(FOLLOWED_RATIO, "times", "", followed / alone);
+    table.add("  share of the records that this reader got", "", "", share);
     let (drained, share) = write_beside(&mut reader, "drain");
     table.add(WRITE_DRAINED, NS, WRITE, drained);
-    table.add("  share of the records that this reader got", "", "", share);
-    table.add(DRAINED_RATIO, "times", "", drained / alone);
-    let (followed, _) = write_beside(&mut reader, "follow");
-    table.add(WRITE_FOLLOWED, NS, WRITE, followed);
+    table.add("  share of the records that the restless reader got", "", "", share);
     table.add(IDLE, NS, "", idle_reader(&mut reader));
     table.add(WAITING, CORE, RESTING, waiting(&mut reader, "wait"));
     table.add(RESTING, CORE, "", waiting(&mut reader, "sleep"));

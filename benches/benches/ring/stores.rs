@@ -1,13 +1,8 @@
 //! A cubin of 64 MiB into the store, beside a plain copy into memory of the same kind.
 
 use super::{table::Table, tap::Tap};
-use gputap_ringbuf::{
-    backing::create::{BackingChoice, Created, create},
-    header::{counters::Counter, identity::Backing},
-    layout::Sizes,
-    tap::ModuleLoad,
-    words::MappedWords,
-};
+use gputap_ringbuf::{header::counters::Counter, tap::ModuleLoad};
+use memmap2::{MmapMut, MmapRaw};
 use std::{hint::black_box, time::Instant};
 
 pub const STORE: &str = "cubin of 64 MiB into the store, reserved ahead";
@@ -26,24 +21,19 @@ pub struct Stores {
     cold: Room,
 }
 
-/// Shared memory that is a cubin area by its layout.
-struct Room {
-    words: MappedWords,
-    start_bytes: usize,
-}
+/// Shared memory of no segment: one of those has no access to what is not reserved.
+struct Room(MmapRaw);
 
 impl Stores {
     pub fn new(rounds: usize) -> Stores {
         let image = (0..IMAGE_BYTES).map(|i| ((i * 7) >> 3) as u8).collect();
-        let mut populated = segment(2 * IMAGE_BYTES);
-        let start_bytes = populated.layout.cubins * 8;
-        let reserved = populated.reserver.reserve(start_bytes as u64, 2 * IMAGE_BYTES as u64);
-        reserved.expect("memory for two images");
+        let mut populated = shared_memory(2 * IMAGE_BYTES);
+        populated.fill(1);
         Stores {
             image,
             tap: Tap::of_cubins(64.max(rounds), rounds * IMAGE_BYTES),
-            populated: Room::of(populated),
-            cold: Room::of(segment(rounds * IMAGE_BYTES)),
+            populated: Room(populated.into()),
+            cold: Room(shared_memory(rounds * IMAGE_BYTES).into()),
         }
     }
 
@@ -70,24 +60,20 @@ impl Stores {
     }
 
     fn copy(&self, room: &Room, nth: usize) -> f64 {
-        let to = room.words.bytes_at(room.start_bytes + nth * IMAGE_BYTES, IMAGE_BYTES).expect("room for an image");
+        assert!((nth + 1) * IMAGE_BYTES <= room.0.len(), "room for an image");
         let image = black_box(&self.image);
         gb_per_s(IMAGE_BYTES, || {
-            // SAFETY: `to` has IMAGE_BYTES mapped, writable bytes (bytes_at) that nobody else uses; so has an image.
-            unsafe { std::ptr::copy_nonoverlapping(image.as_ptr(), to.as_ptr(), IMAGE_BYTES) };
+            // SAFETY: the room has IMAGE_BYTES writable bytes there (asserted) that nobody else uses; so has an image.
+            unsafe {
+                let to = room.0.as_mut_ptr().add(nth * IMAGE_BYTES);
+                std::ptr::copy_nonoverlapping(image.as_ptr(), to, IMAGE_BYTES);
+            }
         })
     }
 }
 
-impl Room {
-    fn of(created: Created) -> Room {
-        Room { words: created.words, start_bytes: created.layout.cubins * 8 }
-    }
-}
-
-fn segment(cubin_bytes: usize) -> Created {
-    let sizes = Sizes { cubin_bytes, cubin_slots: 64, ..Sizes::STATUS_ONLY };
-    create(sizes, BackingChoice::Only(Backing::Memfd)).expect("a memfd segment")
+fn shared_memory(len_bytes: usize) -> MmapMut {
+    MmapMut::map_anon(len_bytes).expect("address space")
 }
 
 fn gb_per_s(bytes: usize, work: impl FnOnce()) -> f64 {

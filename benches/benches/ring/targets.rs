@@ -3,7 +3,7 @@
 use super::{
     lanes::{DRAIN, OVER_CLOCK, WRITE, WRITE_CLOCK, WRITE_TWICE},
     peers::{LTTNG_DISCARD, LTTNG_OVERWRITE},
-    readers::{DRAINED_RATIO, IDLE, WAITING},
+    readers::{FOLLOWED_RATIO, IDLE, WAITING},
     stores::STORE_RATIO,
     table::Table,
 };
@@ -23,7 +23,7 @@ pub fn print(table: &Table) {
         ("with a timestamp, above clock_gettime", AtMost(8.0), "ns", table.median(OVER_CLOCK)),
         ("with a timestamp, of LTTng in discard mode", Below(0.5), "times", ratio(WRITE_CLOCK, LTTNG_DISCARD)),
         ("with a timestamp, of LTTng in overwrite mode", Below(0.5), "times", ratio(WRITE_CLOCK, LTTNG_OVERWRITE)),
-        ("a live reader draining, of without", AtMost(2.0), "times", table.median(DRAINED_RATIO)),
+        ("a live reader as gputap is one, of without", AtMost(2.0), "times", table.median(FOLLOWED_RATIO)),
         ("an attached idle reader", AtMost(1.0), "ns", table.median(IDLE)),
         ("drain with validation, in cache", AtMost(5.0), "ns", table.median(DRAIN)),
         ("64 MiB cubin into the store, of memcpy", AtLeast(0.85), "times", table.median(STORE_RATIO)),
