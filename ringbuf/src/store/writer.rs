@@ -132,7 +132,7 @@ impl<W: Words> StoreWriter<W> {
         self.slots.store(at + slot::FIRST_NS, about.first_ns, Ordering::Relaxed);
         self.slots.store(at + slot::A, about.a, Ordering::Relaxed);
         self.slots.store(at + slot::B, about.b, Ordering::Relaxed);
-        // SYNC: pairs with the Acquire load of STATE by readers and by `find_where`: bytes and words are whole.
+        // SYNC: pairs with the Acquire load of STATE by readers and by `is_ready`: bytes and words are whole.
         self.slots.store(at + slot::STATE, READY, Ordering::Release);
         entry.slot
     }
@@ -156,11 +156,12 @@ impl<W: Words> StoreWriter<W> {
     /// The first ready entry, with its slot and its KIND word, for which `is_it` holds.
     fn find_where(&self, mut is_it: impl FnMut(u32, u64) -> bool) -> Option<u32> {
         let used = self.control.load(control::NEXT_SLOT, Ordering::Relaxed).min(self.slot_count) as u32;
-        (0..used).find(|slot| {
-            // SYNC: pairs with the Release store of READY by `publish`.
-            self.slots.load(*slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY
-                && is_it(*slot, self.get(*slot, slot::KIND))
-        })
+        (0..used).find(|slot| self.is_ready(*slot) && is_it(*slot, self.get(*slot, slot::KIND)))
+    }
+
+    fn is_ready(&self, slot: u32) -> bool {
+        // SYNC: pairs with the Release store of READY by `publish`.
+        self.slots.load(slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY
     }
 
     fn get(&self, slot: u32, word: usize) -> u64 {
@@ -169,11 +170,7 @@ impl<W: Words> StoreWriter<W> {
 
     /// Offset and length in bytes of the entry in `slot`, if it is ready.
     pub fn ready(&self, slot: u32) -> Option<(u64, u64)> {
-        if u64::from(slot) >= self.slot_count {
-            return None;
-        }
-        // SYNC: pairs with the Release store of READY by `publish`.
-        let ready = self.slots.load(slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire) == READY;
+        let ready = u64::from(slot) < self.slot_count && self.is_ready(slot);
         ready.then(|| (self.get(slot, slot::OFFSET_BYTES), self.get(slot, slot::LEN_BYTES)))
     }
 

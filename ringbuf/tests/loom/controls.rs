@@ -59,12 +59,8 @@ fn controls() -> Vec<Control> {
             store::reserving
         ),
         control!("store/writer.rs", "slot::STATE, READY, Ordering::Release)", store::publishing),
-        control!("store/writer.rs", "(*slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire)", store::finding),
-        control!(
-            "store/writer.rs",
-            "let ready = self.slots.load(slot as usize * SLOT_WORDS + slot::STATE, Ordering::Acquire)",
-            store::looking_up
-        ),
+        control!("store/writer.rs", "slot::STATE, Ordering::Acquire) == READY", store::finding),
+        control!("store/writer.rs", "slot::STATE, Ordering::Acquire) == READY", store::looking_up),
         control!("store/reader.rs", "slot::STATE, Ordering::Acquire)", store::publishing),
         control!("control/server.rs", "store(head::MAGIC, super::MAGIC, Ordering::Release)", control::opening),
         control!("control/client.rs", "load(head::MAGIC, Ordering::Acquire)", control::opening),
