@@ -171,17 +171,16 @@ fn named(layout: Layout, nonce: u64, limit_bytes: u64) -> Result<Made, CreateErr
 
 fn named_object(name: &str, size_bytes: usize) -> Result<Object, CreateError> {
     // It maps what it makes: a page is enough, see `mapped_for_ever`.
-    let made = ShmemConf::new().os_id(name).size(CONTROL_BYTES.min(size_bytes)).create();
+    let made = ShmemConf::new().os_id(name).size(CONTROL_BYTES).create();
     let mut made = made.map_err(|source| CreateError::Shm { source })?;
     // From here on the name is ours to remove.
     made.set_owner(false);
     let path = format!("/dev/shm{name}");
     let name = Some(UnlinkOnFailure(path.clone()));
     let reopen = |source| CreateError::Reopen { source };
-    let file = OpenOptions::new().read(true).write(true).open(&path).map(high).map_err(reopen)?;
-    let file = File::from(file);
+    let file = OpenOptions::new().read(true).write(true).open(&path).map_err(reopen)?;
     file.set_len(size_bytes as u64).map_err(reopen)?;
-    let file = OwnedFd::from(file);
+    let file = high(file);
     lock_in_use(&file);
     lock_as_writer(&file);
     let words = mapped_for_ever(&file, size_bytes).map_err(reopen)?;
