@@ -19,7 +19,6 @@ const ASK_EVERY_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(super) struct Watch {
     found: Found,
-    pid: u32,
     start_ticks: u64,
     /// What /proc/PID/maps calls the segment: its file name, or the memfd's. Empty where it cannot be told.
     map_name: String,
@@ -32,7 +31,6 @@ impl Watch {
     pub fn new(found: &Found, attached: &Attached) -> Watch {
         Watch {
             found: found.clone(),
-            pid: found.pid,
             start_ticks: attached.identity().start_ticks,
             map_name: map_name(&found.segment),
             gone: !found.alive,
@@ -49,7 +47,7 @@ impl Watch {
         }
         self.asked_ns = now.monotonic_ns;
         self.gone = if self.found.local {
-            process::liveness(self.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now)
+            process::liveness(self.found.pid, self.start_ticks) == Liveness::Gone || self.is_replaced(heartbeat_ns, now)
         } else {
             // In a pid namespace that we cannot look into: its tap is all that we have of it.
             self.looks_again(now) && !self.found.still_shows_life()
@@ -64,7 +62,7 @@ impl Watch {
             return false;
         }
         // Without permission to look, a quiet process counts as stopped, not as gone.
-        std::fs::read(format!("/proc/{}/maps", self.pid))
+        std::fs::read(format!("/proc/{}/maps", self.found.pid))
             .is_ok_and(|maps| !maps.is_empty() && !String::from_utf8_lossy(&maps).contains(&self.map_name))
     }
 
