@@ -2,7 +2,7 @@
 //! the write path ends within so many accesses, and without a panic.
 //!
 //! The bytes of store entries are not words of the protocol: besides the accesses counted here, a load reads its image
-//! once and compares it with each ready entry of the same size.
+//! at most once for its check, and compares it with the first ready entry of the same size and with those of its check.
 #![cfg(not(loom))]
 
 #[path = "write_path/lying.rs"]
