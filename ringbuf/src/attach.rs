@@ -3,7 +3,7 @@
 mod file;
 pub mod guard;
 
-pub use file::MappedFile;
+pub use file::{Mapped, MappedFile};
 pub(crate) use file::{open_regular, peek};
 
 use crate::{
@@ -87,7 +87,7 @@ impl Attached {
 
     /// Attaches to the segment at `path`, a named object or a memfd under /proc.
     pub fn open_path(path: &Path) -> Result<Attached, AttachError> {
-        let mapped = MappedFile::map(path, crate::layout::PAGE_BYTES as u64, None)?;
+        let mapped = MappedFile::open(path, crate::layout::PAGE_BYTES as u64)?;
         let attached = Self::new(mapped.words, mapped.size_bytes);
         let attached = attached.map_err(|source| AttachError::Header { path: path.to_owned(), source })?;
         Ok(Attached { mapping: Some(mapped.mapping), ..attached })

@@ -10,7 +10,7 @@ mod tally;
 
 use children::{Child, Role, image, role_of_this_process};
 use gputap_ringbuf::{
-    attach::{AttachError, Attached},
+    attach::{AttachError, Attached, Mapped, MappedFile},
     backing::create::{BackingChoice, create},
     control::client::{ControlClient, ControlError},
     discover::{self, FindError, Found},
@@ -81,7 +81,7 @@ impl Readers {
     fn finish(mut self) -> u64 {
         self.0.iter_mut().for_each(|(reader, tally)| while tally.drain(reader, u64::MAX) {});
         assert!(self.0.iter().all(|(_, tally)| tally.unreadable == 0));
-        self.0.iter().map(|(_, tally)| tally.total()).sum()
+        self.0.iter().map(|(_, tally)| tally.accounted()).sum()
     }
 }
 
@@ -252,7 +252,7 @@ fn the_whole_of_a_segment_is_mapped() {
     let _turn = turn();
     let child = Child::start(Role::Idle(Backing::Memfd));
     let attached = Attached::open(&found(&child)).unwrap();
-    let (words, size_bytes) = gputap_ringbuf::attach::MappedFile::open(&found(&child).segment, 0).unwrap();
+    let Mapped { words, size_bytes, .. } = MappedFile::open(&found(&child).segment, 0).unwrap();
     assert!(words.len() == attached.layout().total_words && size_bytes == words.len() as u64 * 8);
     assert_eq!(words.load(words.len() - 1, Ordering::Relaxed), 0);
 }

@@ -91,8 +91,8 @@ impl Tap {
 fn accounted_for(readers: &mut [(LaneReader<MappedWords>, LaneTally)]) -> (u64, u64) {
     readers.iter_mut().for_each(|(reader, tally)| while tally.drain(reader) {});
     let sum = |of: fn(&LaneTally) -> u64| readers.iter().map(|(_, tally)| of(tally)).sum::<u64>();
-    assert_eq!(sum(|tally| tally.unreadable), 0);
-    (sum(LaneTally::total), sum(|tally| tally.abandoned))
+    assert_eq!(sum(|tally| tally.sums.unreadable), 0);
+    (sum(|tally| tally.sums.accounted()), sum(|tally| tally.sums.abandoned))
 }
 
 /// A thread of the C library's own making, since Rust's cannot be joined when it ends inside a function.

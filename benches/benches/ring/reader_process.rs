@@ -131,7 +131,7 @@ impl Server {
         let reader = self.reader.as_mut().expect("an attached reader");
         let done = reader.drain(u64::MAX, |record| _ = black_box(record.words));
         self.delivered += done.delivered;
-        self.lost += done.overwritten + done.before_attach + done.unreadable;
+        self.lost += done.missed();
         done.more
     }
 

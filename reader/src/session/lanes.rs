@@ -6,7 +6,7 @@ use crate::clock::Now;
 use crate::model::Model;
 use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::event::{Event, NO_NAME};
-use gputap_ringbuf::lane::reader::{LaneReader, Record};
+use gputap_ringbuf::lane::reader::{Drained, LaneReader, Record};
 use gputap_ringbuf::words::MappedWords;
 
 /// Records read in one step, beyond one chunk a lane: a fast writer cannot keep a step from ending.
@@ -19,14 +19,10 @@ const LANE_MIN_RECORDS: u64 = 1024;
 pub(super) struct Tally {
     /// Decoded and counted by the model.
     pub delivered: u64,
-    pub overwritten: u64,
-    pub before_attach: u64,
     /// Read whole, but of a kind or length that this version does not know.
     pub undecodable: u64,
-    /// Mangled by a broken writer.
-    pub unreadable: u64,
-    /// Begun by a thread that ended in the middle.
-    pub abandoned: u64,
+    /// What the lanes' readers say of what they read and missed.
+    pub drained: Drained,
 }
 
 /// All lanes of a tap. A lane gets a reader when it is first used.
@@ -67,10 +63,7 @@ impl Lanes {
             let drained = reader.drain(share.max(LANE_MIN_RECORDS), |record| {
                 deliver(&record, tally, names, model, now, sink);
             });
-            tally.overwritten = tally.overwritten.saturating_add(drained.overwritten);
-            tally.before_attach = tally.before_attach.saturating_add(drained.before_attach);
-            tally.unreadable = tally.unreadable.saturating_add(drained.unreadable);
-            tally.abandoned = tally.abandoned.saturating_add(drained.abandoned);
+            tally.drained += drained;
             budget = budget.saturating_sub(drained.delivered);
             more |= drained.more;
         }

@@ -111,7 +111,7 @@ impl Lane {
             }
         });
         self.next_seq = next_seq;
-        self.accounted += done.delivered + done.overwritten + done.before_attach + done.abandoned + done.unreadable;
+        self.accounted += done.accounted();
         assert_eq!(done.delivered, calls);
         assert!(calls <= records + CHUNK_WORDS as u64, "{calls} records, {records} were asked for");
         assert!(self.accounted >= next_seq, "{} of {next_seq} records accounted for: {done:?}", self.accounted);

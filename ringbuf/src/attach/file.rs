@@ -39,11 +39,12 @@ impl Mapping {
     }
 }
 
-/// A whole file as words.
-pub(crate) struct Mapped {
+/// A file as words.
+pub struct Mapped {
     pub words: MappedWords,
+    /// Of the file, of which less may be mapped.
     pub size_bytes: u64,
-    pub mapping: Arc<Mapping>,
+    pub(crate) mapping: Arc<Mapping>,
 }
 
 /// A regular file, opened without ever waiting for anybody.
@@ -81,10 +82,9 @@ pub(crate) fn peek(path: &Path) -> Result<(Identity, Layout), AttachError> {
 }
 
 impl MappedFile {
-    /// The whole file, read-only, as words, with its size in bytes.
-    pub fn open(path: &Path, least_bytes: u64) -> Result<(MappedWords, u64), AttachError> {
-        let mapped = Self::map(path, least_bytes, None)?;
-        Ok((mapped.words, mapped.size_bytes))
+    /// The whole file, read-only.
+    pub fn open(path: &Path, least_bytes: u64) -> Result<Mapped, AttachError> {
+        Self::map(path, least_bytes, None)
     }
 
     /// `size_bytes` of the file, writable, as words.
@@ -93,7 +93,7 @@ impl MappedFile {
     }
 
     /// Writable where only a part of `writable_bytes` is mapped, which the caller uses alone.
-    pub(crate) fn map(path: &Path, least_bytes: u64, writable_bytes: Option<usize>) -> Result<Mapped, AttachError> {
+    fn map(path: &Path, least_bytes: u64, writable_bytes: Option<usize>) -> Result<Mapped, AttachError> {
         let writable = writable_bytes.is_some();
         let io_error = |source| AttachError::of_file(path, source);
         let (file, metadata) = open_regular(path, writable).map_err(io_error)?;

@@ -11,6 +11,7 @@ use crate::{
     sync::{Ordering, fence},
     words::{ReadWords, prefetch, xor},
 };
+use std::ops::AddAssign;
 
 /// A record in the reader's own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,33 @@ pub struct Drained {
     pub unreadable: u64,
     /// There was more than the limit allowed.
     pub more: bool,
+}
+
+impl Drained {
+    /// Records that this reader has not got and never will, for whatever reason.
+    pub fn missed(&self) -> u64 {
+        [self.before_attach, self.abandoned, self.unreadable].into_iter().fold(self.overwritten, u64::saturating_add)
+    }
+
+    /// Records delivered and missed.
+    pub fn accounted(&self) -> u64 {
+        self.delivered.saturating_add(self.missed())
+    }
+}
+
+/// Sums that a hostile segment cannot make wrap; `more` is the later drain's.
+impl AddAssign for Drained {
+    fn add_assign(&mut self, later: Drained) {
+        let sums = [
+            (&mut self.delivered, later.delivered),
+            (&mut self.overwritten, later.overwritten),
+            (&mut self.before_attach, later.before_attach),
+            (&mut self.abandoned, later.abandoned),
+            (&mut self.unreadable, later.unreadable),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        self.more = later.more;
+    }
 }
 
 /// Why records lie between the last one that was counted and the position.

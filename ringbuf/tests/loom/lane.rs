@@ -2,11 +2,7 @@
 
 use super::{LoomWords, check};
 use gputap_ringbuf::{
-    lane::{
-        MAX_PAYLOAD_WORDS,
-        reader::{Drained, LaneReader},
-        writer::LaneWriter,
-    },
+    lane::{MAX_PAYLOAD_WORDS, reader::LaneReader, writer::LaneWriter},
     layout::{CHUNK_WORDS, LANE_HEADER_WORDS},
     sync::Ordering,
     words::{ReadWords, Words},
@@ -27,13 +23,12 @@ fn write(writer: &LaneWriter<LoomWords>, seq: u64, words: usize) {
 
 /// Drains, and checks that each record is whole and has its own number.
 fn drain(reader: &mut LaneReader<LoomWords>, total: &mut u64) {
-    let Drained { delivered, overwritten, before_attach, abandoned, unreadable, .. } =
-        reader.drain(u64::MAX, |record| {
-            assert_eq!(u64::from(record.kind), record.seq + 1);
-            assert_eq!(record.words, &payload(record.seq)[..record.words.len()]);
-        });
-    assert_eq!(unreadable, 0);
-    *total += delivered + overwritten + before_attach + abandoned;
+    let done = reader.drain(u64::MAX, |record| {
+        assert_eq!(u64::from(record.kind), record.seq + 1);
+        assert_eq!(record.words, &payload(record.seq)[..record.words.len()]);
+    });
+    assert_eq!(done.unreadable, 0);
+    *total += done.accounted();
 }
 
 fn writer_against_reader(filled: u64, concurrent: u64) {

@@ -28,27 +28,11 @@ pub fn word(lane: usize, seq: u64, index: usize) -> u64 {
 /// What one reader has had of one lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    pub delivered: u64,
-    pub overwritten: u64,
-    pub before_attach: u64,
-    pub abandoned: u64,
-    pub unreadable: u64,
+    pub sums: Drained,
     next_seq: u64,
 }
 
 impl Tally {
-    pub fn total(&self) -> u64 {
-        self.delivered + self.overwritten + self.before_attach + self.abandoned
-    }
-
-    pub fn add(&mut self, done: Drained) {
-        self.delivered += done.delivered;
-        self.overwritten += done.overwritten;
-        self.before_attach += done.before_attach;
-        self.abandoned += done.abandoned;
-        self.unreadable += done.unreadable;
-    }
-
     /// Fails unless this is the record that the books have under its number, and the next.
     pub fn check(&mut self, lane: usize, books: &[Begun], record: Record<'_>) {
         assert!(record.seq >= self.next_seq, "record {} of lane {lane} came after {}", record.seq, self.next_seq);

@@ -271,8 +271,11 @@ impl World {
     fn drain_lane(&self, lane: usize, reader: &mut LaneReader<MappedWords>, tally: &mut Tally, limit: u64) -> bool {
         let books = &self.books.borrow()[lane];
         let done = reader.drain(limit, |record| tally.check(lane, books, record));
-        tally.add(done);
-        assert!(tally.unreadable == 0 && (done.more || tally.total() == self.readable(lane)), "lane {lane}: {tally:?}");
+        tally.sums += done;
+        assert!(
+            tally.sums.unreadable == 0 && (done.more || tally.sums.accounted() == self.readable(lane)),
+            "lane {lane}: {tally:?}"
+        );
         done.more
     }
 
@@ -295,9 +298,9 @@ impl World {
         for reader in &mut readers {
             for (lane, (reader, tally)) in reader.0.iter_mut().enumerate() {
                 while self.drain_lane(lane, reader, tally, 1000) {}
-                assert_eq!(tally.total(), self.books.borrow()[lane].len() as u64, "lane {lane}: {tally:?}");
-                overwritten += tally.overwritten;
-                before_attach += tally.before_attach;
+                assert_eq!(tally.sums.accounted(), self.books.borrow()[lane].len() as u64, "lane {lane}: {tally:?}");
+                overwritten += tally.sums.overwritten;
+                before_attach += tally.sums.before_attach;
             }
         }
         let summary = Summary { overwritten, before_attach, ..self.check_counters() };

@@ -1,7 +1,7 @@
 //! Records that say themselves who made them and which of its records they are, for writers that share a lane.
 
 use gputap_ringbuf::{
-    lane::reader::LaneReader,
+    lane::reader::{Drained, LaneReader},
     words::{MappedWords, xor},
 };
 
@@ -21,10 +21,7 @@ fn word(maker: u64, number: u64, index: usize) -> u64 {
 /// What a reader has had of one lane: each record whole, those of each maker in order, none twice.
 #[derive(Debug, Default)]
 pub struct LaneTally {
-    pub delivered: u64,
-    pub abandoned: u64,
-    pub unreadable: u64,
-    lost: u64,
+    pub sums: Drained,
     /// The next number that a maker can have.
     next: [u64; 4],
 }
@@ -33,22 +30,13 @@ impl LaneTally {
     /// Gives whether there is more.
     pub fn drain(&mut self, reader: &mut LaneReader<MappedWords>) -> bool {
         let next = &mut self.next;
-        let done = reader.drain(100_000, |record| {
+        self.sums += reader.drain(100_000, |record| {
             let (maker, number) = (record.words[0], record.words[1]);
             assert!(u64::from(record.kind) == maker && number >= next[maker as usize], "{maker} {number} {next:?}");
             next[maker as usize] = number + 1;
             let expected = (0..record.words.len() - 2).fold(0, |all, i| all ^ word(maker, number, i));
             assert_eq!(xor(&record.words[2..]), expected, "record {number} of {maker}");
         });
-        self.delivered += done.delivered;
-        self.abandoned += done.abandoned;
-        self.unreadable += done.unreadable;
-        self.lost += done.overwritten + done.before_attach;
-        done.more
-    }
-
-    /// Records accounted for.
-    pub fn total(&self) -> u64 {
-        self.delivered + self.abandoned + self.lost + self.unreadable
+        self.sums.more
     }
 }
