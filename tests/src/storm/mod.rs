@@ -11,6 +11,7 @@ mod blows;
 mod books;
 mod generator;
 mod leftovers;
+mod own_shm;
 mod pattern;
 mod plan;
 mod points;
@@ -51,12 +52,16 @@ pub struct Settings {
 
 /// Runs a storm and prints what came of it; true if it was passed.
 pub fn run(settings: Settings) -> io::Result<bool> {
+    let alone = own_shm::take();
+    if let Err(error) = &alone {
+        println!("no /dev/shm of its own ({error}): named taps that others sweep count as unread");
+    }
     let (plan, _file) = Plan::create()?;
     let mut leftovers = Leftovers::before()?;
     let points = Points::of_the_sources();
     assert!(points.all.len() <= plan::MAX_POINTS, "{} places", points.all.len());
     let totals = Totals { kills_at: vec![[0; 2]; points.all.len()], ..Totals::default() };
-    let mut storm = Storm { settings, plan, points, totals };
+    let mut storm = Storm { settings, plan, points, totals, alone: alone.is_ok() };
     println!("seed {}", settings.seed);
     while storm.totals.kills.all() < settings.kills && storm.totals.hung < MOST_HUNG {
         Round::run(&mut storm, &mut leftovers)?;

@@ -27,6 +27,8 @@ pub struct Storm {
     pub plan: Plan,
     pub points: Points,
     pub totals: Totals,
+    /// Nobody else sweeps where its taps are.
+    pub alone: bool,
 }
 
 /// A reader process.

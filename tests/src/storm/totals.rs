@@ -91,7 +91,7 @@ impl Totals {
         );
         println!("loads {}, names {}: every one stored, met again, refused or in flight", o.loads, o.names);
         println!(
-            "lost: overwritten {}, before_attach {}, abandoned {}, no_lane {}, nested {}, in flight {}, unread memfd {}",
+            "lost: overwritten {}, before_attach {}, abandoned {}, no_lane {}, nested {}, in flight {}, unread {}",
             b.overwritten, b.before_attach, b.abandoned, b.no_lane, b.nested, b.vanished, b.unread
         );
         println!(

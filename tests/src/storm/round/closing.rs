@@ -42,13 +42,14 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// A tap whose writer was killed before anybody held it: a named one has outlived it.
+    /// A tap whose writer was killed before anybody held it: a named one has outlived it, unless a stranger swept it.
     fn left_by(&mut self, tap: usize) -> Option<Held> {
         let nonce = self.plan().nonce(tap);
         let open = |found: discover::Found| Attached::open(&found).ok().filter(|a| a.identity().nonce == nonce);
         let left = discover::discover().into_iter().filter(|f| !f.alive).find_map(open);
         let attempted = Generated::of_tap(self.plan(), tap).attempted;
-        if left.is_none() && self.plan().number(Number::Memfd) == 1 {
+        let may_be_gone = self.plan().number(Number::Memfd) == 1 || !self.storm.alone;
+        if left.is_none() && may_be_gone {
             self.storm.totals.balance.add(Balance { attempted, unread: attempted, ..Balance::default() });
         } else if left.is_none() {
             self.fault("a named tap did not outlive its writer");
