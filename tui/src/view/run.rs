@@ -7,6 +7,8 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Rect, Size};
+use rustix::io::Errno;
+use signal_hook::consts::SIGHUP;
 
 use gputap_reader::session::REST;
 
@@ -46,6 +48,25 @@ pub enum Leaving {
 }
 
 pub fn run<B>(
+    terminal: &mut Terminal<B>,
+    source: &mut dyn Source,
+    console: Option<&Console>,
+    signals: &Signals,
+    options: &Options,
+) -> Result<Leaving>
+where
+    B: Backend<Error = io::Error>,
+{
+    match watch(terminal, source, console, signals, options) {
+        // The terminal was closed, and the signal that says so is on its way.
+        Err(Error::Terminal(error)) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => {
+            Ok(Leaving::Signal(SIGHUP))
+        }
+        left => left,
+    }
+}
+
+fn watch<B>(
     terminal: &mut Terminal<B>,
     source: &mut dyn Source,
     console: Option<&Console>,
