@@ -94,8 +94,8 @@ pub struct SubscriberParams {
 }
 
 impl SubscriberParams {
-    /// What a CUPTI of this version calls the size of the struct: the fields that it knows. `None` where it has neither
-    /// the struct nor `cuptiSubscribe_v2`.
+    /// What a CUPTI of this version calls the size of the struct: the fields that it knows (13.0 refuses a larger size
+    /// with `INVALID_PARAMETER`). `None` where it has neither the struct nor `cuptiSubscribe_v2`.
     pub const fn size_bytes(cupti_version: u32) -> Option<usize> {
         match cupti_version {
             ..130_000 => None,
