@@ -35,7 +35,7 @@ pub struct ModuleResourceData {
     pub cubin: *const c_char,
 }
 
-/// `CUpti_CallbackData`: what a callback of the DRIVER_API and RUNTIME_API domains gets. Valid only inside the callback.
+/// `CUpti_CallbackData`: what a callback of the DRIVER_API or RUNTIME_API domain gets. Valid only inside the callback.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CallbackData {
@@ -83,7 +83,8 @@ pub struct SubscriberParams {
     /// Ours: at most `SUBSCRIBER_NAME_MAX_LEN` bytes and a NUL, or null. CUPTI copies it, and puts "CUPTI for " before.
     pub subscriber_name: *const c_char,
     /// Where CUPTI writes the name of whoever is subscribed already (another client, or a tool of NVIDIA's) as it
-    /// returns `MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`; null to ask for none. Where several may be subscribed, the first's.
+    /// returns `MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`; null to ask for none. Where several may be subscribed, it is the
+    /// first one's name.
     pub old_subscriber_name: *mut c_char,
     /// Of the memory behind `old_subscriber_name`; a name is cut where that is less than `OLD_SUBSCRIBER_NAME_MIN_LEN`.
     pub old_subscriber_size_bytes: usize,
