@@ -11,13 +11,19 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::process::ExitCode;
 
-use gputap_cupti::abi::{GetCubinCrcParams, ModuleResourceData, ResourceData};
-use gputap_cupti::constants;
-use gputap_cupti::layout::{self, Field, KernelLayout, KernelRecord, MemcpyLayout, MemcpyRecord};
-use gputap_cupti::layout::{Layouts, MemsetLayout, MemsetRecord};
+use gputap_cupti::abi::{CallbackData, GetCubinCrcParams, ModuleResourceData, ResourceData, SubscriberParams};
+use gputap_cupti::layout::{self, Field, Layouts};
+use gputap_cupti::{constants, version};
 
 /// Records of each family in the file.
 const ROUNDS: usize = 4;
+
+/// In the order of their records in the file.
+macro_rules! for_each_family {
+    ($visit:ident) => {
+        $visit!(kernel memcpy memset memcpy_ptop synchronization graph_trace memory memory_pool overhead marker api)
+    };
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,29 +51,45 @@ fn check(headers: &Headers) -> Result<String, String> {
     let layouts = headers.layouts()?;
     let mut comparison = Comparison::of(headers);
     comparison.equal("exact", &layouts.exact.to_string(), "true");
-    kernel::compare(&mut comparison, headers, layouts.kernel);
-    memcpy::compare(&mut comparison, headers, layouts.memcpy);
-    memset::compare(&mut comparison, headers, layouts.memset);
+    macro_rules! compare {
+        ($($family:ident)*) => {
+            $($family::compare(&mut comparison, headers, layouts.$family);)*
+        };
+    }
+    for_each_family!(compare);
     compare_constants(&mut comparison);
+    compare_later_constants(&mut comparison, headers.version);
     compare_abi(&mut comparison);
+    compare_subscriber_params(&mut comparison, headers.version);
+    compare_later_functions(&mut comparison, headers.version);
+    compare_versions(&mut comparison, headers.version);
     let unread: Vec<String> = comparison.expected.keys().map(|key| format!("{key}: nothing here reads it")).collect();
     comparison.mismatches.extend(unread);
     if !comparison.mismatches.is_empty() {
         return Err(comparison.mismatches.join("\n"));
     }
-    let Layouts { kernel, memcpy, memset, .. } = layouts;
-    Ok(format!(
-        "CUPTI version {}: {}, {}, {}; {} values alike",
-        headers.version, kernel.structure, memcpy.structure, memset.structure, comparison.compared
-    ))
+    let structures = structures(&layouts).join(", ");
+    Ok(format!("CUPTI version {}: {structures}; {} values alike", headers.version, comparison.compared))
+}
+
+/// NVIDIA's names, less what they share.
+fn structures(layouts: &Layouts) -> Vec<&'static str> {
+    macro_rules! structures {
+        ($($family:ident)*) => { vec![$(layouts.$family.structure.trim_start_matches("CUpti_Activity"),)*] };
+    }
+    for_each_family!(structures)
 }
 
 fn self_check(headers: &Headers) -> Result<String, String> {
     let layouts = headers.layouts()?;
     let mut unseen = Vec::new();
-    let shifted = kernel::self_check(headers, layouts.kernel, &mut unseen)
-        + memcpy::self_check(headers, layouts.memcpy, &mut unseen)
-        + memset::self_check(headers, layouts.memset, &mut unseen);
+    let mut shifted = 0;
+    macro_rules! shift {
+        ($($family:ident)*) => {
+            $(shifted += $family::self_check(headers, layouts.$family, &mut unseen);)*
+        };
+    }
+    for_each_family!(shift);
     if unseen.is_empty() && shifted > 0 {
         Ok(format!("each of {shifted} offsets, moved by a byte, was reported"))
     } else {
@@ -102,7 +124,11 @@ impl Headers {
 
     /// The `round`-th record of a family, at an odd address: CUPTI promises 8 bytes of alignment, we rely on none.
     fn record_at_odd_address(&self, family: &str, round: usize) -> Vec<u8> {
-        let before = ["kernel", "memcpy", "memset"].iter().take_while(|other| **other != family);
+        macro_rules! names {
+            ($($family:ident)*) => { [$(stringify!($family),)*] };
+        }
+        let families = for_each_family!(names);
+        let before = families.iter().take_while(|other| **other != family);
         let start: usize = before.map(|other| ROUNDS * self.number(&format!("{other}.stride_bytes"))).sum();
         let stride = self.number(&format!("{family}.stride_bytes"));
         let record = self.records.get(start + round * stride..start + (round + 1) * stride).unwrap_or(&[]);
@@ -154,6 +180,7 @@ bits! {
     i32 => |value| value.cast_unsigned().into();
     u64 => |value| value;
     *const std::ffi::c_char => |value| value.addr() as u64;
+    *mut std::ffi::c_void => |value| value.addr() as u64;
 }
 
 /// The comparison of one family. The record is taken apart field by field, so that a field left out does not compile.
@@ -161,6 +188,7 @@ macro_rules! family {
     ($family:ident: $Layout:ident, $Record:ident { $($field:ident)* } later { $($later:ident)* }) => {
         mod $family {
             use super::*;
+            use gputap_cupti::layout::{$Layout, $Record};
 
             const NAME: &str = stringify!($family);
 
@@ -241,6 +269,58 @@ family! {
     } later { device_launched source_graph_id source_graph_node_id }
 }
 
+family! {
+    memcpy_ptop: MemcpyPtopLayout, MemcpyPtopRecord {
+        copy_kind src_kind dst_kind flags copied_bytes start_ns end_ns device_id context_id stream_id src_device_id
+        src_context_id dst_device_id dst_context_id correlation_id graph_node_id graph_id channel_id channel_type
+    } later {}
+}
+
+family! {
+    synchronization: SynchronizationLayout, SynchronizationRecord {
+        synchronization_type start_ns end_ns correlation_id context_id stream_id cuda_event_id
+    } later { cuda_event_sync_id return_value }
+}
+
+family! {
+    graph_trace: GraphTraceLayout, GraphTraceRecord {
+        correlation_id start_ns end_ns device_id graph_id context_id stream_id
+    } later { end_device_id end_context_id }
+}
+
+family! {
+    memory: MemoryLayout, MemoryRecord {
+        operation_type memory_kind correlation_id address allocated_bytes timestamp_ns process_id device_id context_id
+        stream_id name is_async pool_type pool_address pool_release_threshold_bytes pool_size_bytes_or_process_id
+        pool_utilized_bytes
+    } later { source }
+}
+
+family! {
+    memory_pool: MemoryPoolLayout, MemoryPoolRecord {
+        operation_type pool_type correlation_id process_id device_id min_bytes_to_keep address pool_size_bytes
+        release_threshold_bytes timestamp_ns utilized_bytes
+    } later { is_managed }
+}
+
+family! {
+    overhead: OverheadLayout, OverheadRecord {
+        overhead_kind object_kind process_id thread_id start_ns end_ns
+    } later { correlation_id details }
+}
+
+family! {
+    marker: MarkerLayout, MarkerRecord {
+        flags timestamp_ns id object_kind process_id thread_id name domain
+    } later {}
+}
+
+family! {
+    api: ApiLayout, ApiRecord {
+        callback_id start_ns end_ns process_id thread_id correlation_id return_value
+    } later {}
+}
+
 fn compare_constants(comparison: &mut Comparison) {
     macro_rules! constants {
         ($($name:ident)*) => {
@@ -256,7 +336,34 @@ fn compare_constants(comparison: &mut Comparison) {
         CB_DOMAIN_DRIVER_API CB_DOMAIN_RUNTIME_API CB_DOMAIN_RESOURCE
         CBID_RESOURCE_CONTEXT_CREATED CBID_RESOURCE_CONTEXT_DESTROY_STARTING CBID_RESOURCE_STREAM_CREATED
         CBID_RESOURCE_STREAM_DESTROY_STARTING CBID_RESOURCE_MODULE_LOADED CBID_RESOURCE_MODULE_UNLOAD_STARTING
-        TIMESTAMP_UNKNOWN INVALID_CHANNEL_ID
+        API_ENTER API_EXIT
+        TIMESTAMP_UNKNOWN INVALID_CHANNEL_ID SYNCHRONIZATION_INVALID_VALUE
+        ACTIVITY_KIND_MARKER ACTIVITY_KIND_MARKER_DATA ACTIVITY_KIND_OVERHEAD ACTIVITY_KIND_SYNCHRONIZATION
+        ACTIVITY_KIND_EXTERNAL_CORRELATION ACTIVITY_KIND_MEMORY2 ACTIVITY_KIND_MEMORY_POOL ACTIVITY_KIND_GRAPH_TRACE
+        ACTIVITY_FLAG_MARKER_INSTANTANEOUS ACTIVITY_FLAG_MARKER_START ACTIVITY_FLAG_MARKER_END
+        ACTIVITY_FLAG_MARKER_SYNC_ACQUIRE ACTIVITY_FLAG_MARKER_SYNC_ACQUIRE_SUCCESS
+        ACTIVITY_FLAG_MARKER_SYNC_ACQUIRE_FAILED ACTIVITY_FLAG_MARKER_SYNC_RELEASE
+        ACTIVITY_OBJECT_UNKNOWN ACTIVITY_OBJECT_PROCESS ACTIVITY_OBJECT_THREAD ACTIVITY_OBJECT_DEVICE
+        ACTIVITY_OBJECT_CONTEXT ACTIVITY_OBJECT_STREAM
+        ACTIVITY_SYNCHRONIZATION_TYPE_UNKNOWN ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE
+        ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE
+        ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE
+        ACTIVITY_MEMORY_OPERATION_TYPE_INVALID ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
+        ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+        ACTIVITY_MEMORY_KIND_UNKNOWN ACTIVITY_MEMORY_KIND_PAGEABLE ACTIVITY_MEMORY_KIND_PINNED
+        ACTIVITY_MEMORY_KIND_DEVICE ACTIVITY_MEMORY_KIND_ARRAY ACTIVITY_MEMORY_KIND_MANAGED
+        ACTIVITY_MEMORY_KIND_DEVICE_STATIC ACTIVITY_MEMORY_KIND_MANAGED_STATIC
+        ACTIVITY_MEMORY_POOL_TYPE_INVALID ACTIVITY_MEMORY_POOL_TYPE_LOCAL ACTIVITY_MEMORY_POOL_TYPE_IMPORTED
+        ACTIVITY_MEMORY_POOL_OPERATION_TYPE_INVALID ACTIVITY_MEMORY_POOL_OPERATION_TYPE_CREATED
+        ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED
+        ACTIVITY_OVERHEAD_UNKNOWN ACTIVITY_OVERHEAD_DRIVER_COMPILER ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH
+        ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION ACTIVITY_OVERHEAD_CUPTI_RESOURCE
+        DRIVER_TRACE_CBID_cuLaunch DRIVER_TRACE_CBID_cuLaunchGrid DRIVER_TRACE_CBID_cuLaunchGridAsync
+        DRIVER_TRACE_CBID_cuLaunchKernel DRIVER_TRACE_CBID_cuLaunchKernel_ptsz
+        DRIVER_TRACE_CBID_cuLaunchCooperativeKernel DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz
+        DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice
+        DRIVER_TRACE_CBID_cuGraphLaunch DRIVER_TRACE_CBID_cuGraphLaunch_ptsz
+        DRIVER_TRACE_CBID_cuLaunchKernelEx DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz
     }
     // An older header lacks the newest results; those that it has must agree with ours, and we name only some.
     for (result, name) in constants::NAMED_RESULTS {
@@ -265,6 +372,87 @@ fn compare_constants(comparison: &mut Comparison) {
         }
     }
     comparison.expected.retain(|key, _| !key.starts_with("result."));
+}
+
+/// The constants that differ between versions: those that changed, and those that older headers lack.
+fn compare_later_constants(comparison: &mut Comparison, cupti_version: u32) {
+    macro_rules! constants {
+        ($($name:ident from $since:literal)*) => {$(
+            let ours = if cupti_version < $since { "absent".to_owned() } else { constants::$name.to_string() };
+            comparison.header_says(concat!("constant.", stringify!($name)), &ours);
+        )*};
+    }
+    constants! {
+        ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING from 21
+        ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING from 21
+        ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL from 22
+        ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST from 24
+        ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT from 26
+        SUBSCRIBER_NAME_MAX_LEN from 130_000
+        OLD_SUBSCRIBER_NAME_MIN_LEN from 130_000
+    }
+    for name in ["INVALID_CONTEXT_ID", "INVALID_STREAM_ID"] {
+        comparison.header_says(&format!("constant.{name}"), &constants::invalid_id(cupti_version).to_string());
+    }
+}
+
+/// The functions that libraries before a version lack. The C program compares the parameters.
+fn compare_later_functions(comparison: &mut Comparison, cupti_version: u32) {
+    let later = [
+        ("cuptiActivityEnableDeviceGraph", 21),
+        ("cuptiActivityEnableDriverApi", 23),
+        ("cuptiActivityEnableRuntimeApi", 23),
+        ("cuptiActivityEnableAllocationSource", 24),
+        ("cuptiActivityEnableAllSyncRecords", 26),
+        ("cuptiSubscribe_v2", 130_000),
+    ];
+    for (function, since) in later {
+        let ours = if cupti_version < since { "absent" } else { "present" };
+        comparison.header_says(&format!("function.{function}"), ours);
+    }
+}
+
+/// Every number that the header lists, and what this version's library knows.
+fn compare_versions(comparison: &mut Comparison, cupti_version: u32) {
+    let keys = comparison.expected.keys();
+    let numbers_after =
+        |prefix: &str| -> Vec<u32> { keys.clone().filter_map(|key| key.strip_prefix(prefix)?.parse().ok()).collect() };
+    let (listed, architectures) = (numbers_after("cuda_version."), numbers_after("knows_architecture."));
+    comparison.equal("the header lists versions", &(listed.len() >= 18).to_string(), "true");
+    for listed in listed {
+        let ours =
+            version::cuda_version_of(listed).map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+        comparison.header_says(&format!("cuda_version.{listed}"), &ours);
+    }
+    for architecture in architectures {
+        let ours = version::knows_architecture(cupti_version, architecture);
+        let ours = ours.map_or("unknown".to_owned(), |knows| knows.to_string());
+        comparison.header_says(&format!("knows_architecture.{architecture}"), &ours);
+    }
+    let newest = version::newest_architecture(cupti_version).map_or("none".to_owned(), |newest| newest.to_string());
+    comparison.header_says("newest_architecture", &newest);
+}
+
+/// The struct that grew: what `size_bytes` leaves out is what the header lacks.
+fn compare_subscriber_params(comparison: &mut Comparison, cupti_version: u32) {
+    let known_bytes = SubscriberParams::size_bytes(cupti_version);
+    let size = known_bytes.map_or("absent".to_owned(), |known_bytes| known_bytes.to_string());
+    comparison.header_says("abi.SubscriberParams.sizeof", &size);
+    if known_bytes.is_some() {
+        comparison.header_says("abi.SubscriberParams.STRUCT_SIZE", &size);
+    }
+    macro_rules! fields {
+        ($($field:ident)*) => {$(
+            let offset = offset_of!(SubscriberParams, $field);
+            let width = width_bytes(|value: &SubscriberParams| &value.$field);
+            let known = known_bytes.is_some_and(|known_bytes| offset < known_bytes);
+            let ours = if known { format!("{offset}+{width}") } else { "absent".to_owned() };
+            comparison.header_says(concat!("abi.SubscriberParams.", stringify!($field)), &ours);
+        )*};
+    }
+    fields! {
+        size_bytes subscriber_name old_subscriber_name old_subscriber_size_bytes allow_multiple_subscribers padding
+    }
 }
 
 fn compare_abi(comparison: &mut Comparison) {
@@ -280,6 +468,10 @@ fn compare_abi(comparison: &mut Comparison) {
         )*};
     }
     structs! {
+        CallbackData {
+            callback_site function_name function_params function_return_value symbol_name context context_uid
+            correlation_data correlation_id
+        }
         ResourceData { context stream resource_descriptor }
         ModuleResourceData { module_id cubin_size_bytes cubin }
         GetCubinCrcParams { size_bytes cubin_size_bytes cubin cubin_crc }

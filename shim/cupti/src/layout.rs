@@ -16,19 +16,47 @@
 //! | 1303zz | 13.3 | 12 | the same | the same |
 //! | 1304zz, 130500 | 13.4, 13.5 | 13 | 7 | 5 |
 //!
+//! | `cuptiGetVersion` | CUDA | synchronization | graph trace | memory | memory pool | overhead |
+//! |---|---|---|---|---|---|---|
+//! | 18, 20 | 11.8 to 12.2 | 1 | 1 | 3 | 2 | 1 |
+//! | 21 | 12.3 | 1 | 2 | 3 | 2 | 2 |
+//! | 22, 23 | 12.4, 12.5 | 1 | 2 | 3 | 2 | 3 |
+//! | 24 | 12.6 | 1 | 2 | 4 | 2 | 3 |
+//! | 26, 27, 28 | 12.8, 12.9, 12.9 update 1 | 2 | 2 | 4 | 2 | 3 |
+//! | 1300zz to 130500 | 13.0 to 13.5 | 2 | 2 | 4 | 3 | 3 |
+//!
+//! The same in all of them: marker (`CUpti_ActivityMarker2`), calls (`CUpti_ActivityAPI`) and copies between devices
+//! (`CUpti_ActivityMemcpyPtoP4`).
+//!
 //! Reading happens in a CUPTI callback: it allocates nothing, cannot panic, takes no lock, and touches only the record.
 
 use std::fmt;
 
+mod api;
 mod field;
+mod graph_trace;
 mod kernel;
+mod marker;
 mod memcpy;
+mod memcpy_ptop;
+mod memory;
+mod memory_pool;
 mod memset;
+mod overhead;
+mod synchronization;
 
+pub use api::{ApiLayout, ApiRecord};
 pub use field::{Field, Plain};
+pub use graph_trace::{GraphTraceLayout, GraphTraceRecord};
 pub use kernel::{KernelLayout, KernelRecord};
+pub use marker::{MarkerLayout, MarkerRecord};
 pub use memcpy::{MemcpyLayout, MemcpyRecord};
+pub use memcpy_ptop::{MemcpyPtopLayout, MemcpyPtopRecord};
+pub use memory::{MemoryLayout, MemoryRecord};
+pub use memory_pool::{MemoryPoolLayout, MemoryPoolRecord};
 pub use memset::{MemsetLayout, MemsetRecord};
+pub use overhead::{OverheadLayout, OverheadRecord};
+pub use synchronization::{SynchronizationLayout, SynchronizationRecord};
 
 /// The oldest version of CUPTI whose records are known: CUDA 11.8.
 pub const OLDEST_VERSION: u32 = 18;
@@ -41,6 +69,14 @@ pub struct Layouts {
     pub kernel: &'static KernelLayout,
     pub memcpy: &'static MemcpyLayout,
     pub memset: &'static MemsetLayout,
+    pub memcpy_ptop: &'static MemcpyPtopLayout,
+    pub synchronization: &'static SynchronizationLayout,
+    pub graph_trace: &'static GraphTraceLayout,
+    pub memory: &'static MemoryLayout,
+    pub memory_pool: &'static MemoryPoolLayout,
+    pub overhead: &'static OverheadLayout,
+    pub marker: &'static MarkerLayout,
+    pub api: &'static ApiLayout,
     /// False where no header of this version, nor of one on either side, was compared: the closest older tables
     /// are used, on the ground that records grow at their end. To be said aloud.
     pub exact: bool,
@@ -69,18 +105,23 @@ impl std::error::Error for TooOld {}
 /// Where one number stands for several layouts (18), or no published header has it (19, 25, 29 to 129999), the tables
 /// are the smaller ones: they read what all candidates share.
 pub fn for_version(cupti_version: u32) -> Result<Layouts, TooOld> {
-    let (kernel, memcpy, memset) = match cupti_version {
-        0..OLDEST_VERSION => return Err(TooOld { cupti_version }),
-        18 => (&kernel::KERNEL8, &memcpy::MEMCPY5, &memset::MEMSET4),
-        19..=25 => (&kernel::KERNEL9, &memcpy::MEMCPY5, &memset::MEMSET4),
-        26..130_000 => (&kernel::KERNEL9, &memcpy::MEMCPY6, &memset::MEMSET4),
-        130_000..130_100 => (&kernel::KERNEL10, &memcpy::MEMCPY6_CUDA13, &memset::MEMSET4_CUDA13),
-        130_100..130_300 => (&kernel::KERNEL11, &memcpy::MEMCPY6_CUDA13, &memset::MEMSET4_CUDA13),
-        130_300..130_400 => (&kernel::KERNEL12, &memcpy::MEMCPY6_CUDA13, &memset::MEMSET4_CUDA13),
-        130_400.. => (&kernel::KERNEL13, &memcpy::MEMCPY7, &memset::MEMSET5),
-    };
-    let exact = matches!(cupti_version, OLDEST_VERSION..=28 | 130_000..=NEWEST_VERSION);
-    Ok(Layouts { kernel, memcpy, memset, exact })
+    if cupti_version < OLDEST_VERSION {
+        return Err(TooOld { cupti_version });
+    }
+    Ok(Layouts {
+        kernel: kernel::for_version(cupti_version),
+        memcpy: memcpy::for_version(cupti_version),
+        memset: memset::for_version(cupti_version),
+        memcpy_ptop: memcpy_ptop::for_version(cupti_version),
+        synchronization: synchronization::for_version(cupti_version),
+        graph_trace: graph_trace::for_version(cupti_version),
+        memory: memory::for_version(cupti_version),
+        memory_pool: memory_pool::for_version(cupti_version),
+        overhead: overhead::for_version(cupti_version),
+        marker: marker::for_version(cupti_version),
+        api: api::for_version(cupti_version),
+        exact: matches!(cupti_version, OLDEST_VERSION..=28 | 130_000..=NEWEST_VERSION),
+    })
 }
 
 /// The kind of any activity record, by which to choose its table: the first four bytes of each.
@@ -155,5 +196,64 @@ mod tests {
         // SAFETY: `record` holds `size_bytes` bytes.
         let read = unsafe { layouts.memcpy.read(record.as_ptr(), record.len()) }.expect("the whole record");
         assert_eq!((read.copy_count, read.source_graph_node_id, read.copy_kind), (None, None, 0xa5));
+    }
+
+    /// Synchronization, graph trace, memory, memory pool, overhead: the number that ends each struct's name.
+    fn numbers_of_the_later_families(cupti_version: u32) -> [u32; 5] {
+        let layouts = for_version(cupti_version).expect("a known version");
+        let number = |structure: &str| structure.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(1);
+        [
+            number(layouts.synchronization.structure),
+            number(layouts.graph_trace.structure),
+            number(layouts.memory.structure),
+            number(layouts.memory_pool.structure),
+            number(layouts.overhead.structure),
+        ]
+    }
+
+    #[test]
+    fn the_later_families_grow_where_their_headers_say() {
+        assert_eq!(numbers_of_the_later_families(18), [1, 1, 3, 2, 1]);
+        assert_eq!(numbers_of_the_later_families(20), [1, 1, 3, 2, 1]);
+        assert_eq!(numbers_of_the_later_families(21), [1, 2, 3, 2, 2]);
+        assert_eq!(numbers_of_the_later_families(23), [1, 2, 3, 2, 3]);
+        assert_eq!(numbers_of_the_later_families(24), [1, 2, 4, 2, 3]);
+        assert_eq!(numbers_of_the_later_families(25), [1, 2, 4, 2, 3]);
+        assert_eq!(numbers_of_the_later_families(26), [2, 2, 4, 2, 3]);
+        assert_eq!(numbers_of_the_later_families(129_999), [2, 2, 4, 2, 3]);
+        assert_eq!(numbers_of_the_later_families(130_000), [2, 2, 4, 3, 3]);
+        assert_eq!(numbers_of_the_later_families(u32::MAX), [2, 2, 4, 3, 3]);
+    }
+
+    /// A record of which each byte is its own offset, so that a value tells where it was read.
+    fn numbered_bytes(size_bytes: usize) -> Vec<u8> {
+        (0..=u8::MAX).take(size_bytes).collect()
+    }
+
+    #[test]
+    fn the_object_of_a_marker_and_the_pool_of_an_allocation_are_read_out_of_their_nests() {
+        let layouts = for_version(NEWEST_VERSION).expect("a known version");
+        let (marker, memory) = (numbered_bytes(layouts.marker.size_bytes), numbered_bytes(layouts.memory.size_bytes));
+        // SAFETY: each record holds `size_bytes` bytes.
+        let marker = unsafe { layouts.marker.read(marker.as_ptr(), marker.len()) }.expect("the whole record");
+        // SAFETY: as above.
+        let memory = unsafe { layouts.memory.read(memory.as_ptr(), memory.len()) }.expect("the whole record");
+        assert_eq!(marker.process_id.to_le_bytes(), [24, 25, 26, 27]);
+        assert_eq!(marker.thread_id.to_le_bytes(), [28, 29, 30, 31]);
+        assert_eq!(memory.pool_type.to_le_bytes(), [80, 81, 82, 83]);
+        assert_eq!(memory.pool_utilized_bytes.to_le_bytes(), [112, 113, 114, 115, 116, 117, 118, 119]);
+        assert_eq!(memory.source.map(|source| source.addr() & 0xff), Some(120));
+    }
+
+    #[test]
+    fn a_short_overhead_record_of_an_older_cupti_has_no_details() {
+        let (old, new) = (for_version(18).expect("known").overhead, for_version(22).expect("known").overhead);
+        let record = numbered_bytes(old.size_bytes);
+        // SAFETY: `record` holds `old.size_bytes` bytes, and each call is told no more than that.
+        unsafe {
+            let read = old.read(record.as_ptr(), record.len()).expect("the whole record");
+            assert_eq!((read.correlation_id, read.details), (None, None));
+            assert!(new.read(record.as_ptr(), record.len()).is_none());
+        }
     }
 }

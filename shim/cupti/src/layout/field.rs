@@ -1,6 +1,6 @@
 //! One field of a record: its offset and, as a type, its width.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 
 /// Where a `T` lies in a record, counted from the record's first byte.
@@ -61,6 +61,8 @@ unsafe impl Plain for i32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: a thin raw pointer may hold any address; following it is its user's proof to make.
 unsafe impl Plain for *const c_char {}
+// SAFETY: a thin raw pointer may hold any address; following it is its user's proof to make.
+unsafe impl Plain for *mut c_void {}
 
 /// Declares a record, its table and its reader from one list of fields, so that none can be paired with another's
 /// offset. Fields under `later` are missing in some versions: `None` there, which is not zero.

@@ -66,7 +66,18 @@ record_layout! {
     }
 }
 
-pub(super) const KERNEL8: KernelLayout = KernelLayout {
+pub(super) const fn for_version(cupti_version: u32) -> &'static KernelLayout {
+    match cupti_version {
+        ..=18 => &KERNEL8,
+        19..130_000 => &KERNEL9,
+        130_000..130_100 => &KERNEL10,
+        130_100..130_300 => &KERNEL11,
+        130_300..130_400 => &KERNEL12,
+        130_400.. => &KERNEL13,
+    }
+}
+
+const KERNEL8: KernelLayout = KernelLayout {
     structure: "CUpti_ActivityKernel8",
     size_bytes: 200,
     start_ns: Field::at(16),
@@ -105,27 +116,26 @@ pub(super) const KERNEL8: KernelLayout = KernelLayout {
     source_graph_node_id: None,
 };
 
-pub(super) const KERNEL9: KernelLayout =
-    KernelLayout { structure: "CUpti_ActivityKernel9", size_bytes: 208, ..KERNEL8 };
+const KERNEL9: KernelLayout = KernelLayout { structure: "CUpti_ActivityKernel9", size_bytes: 208, ..KERNEL8 };
 
-pub(super) const KERNEL10: KernelLayout = KernelLayout {
+const KERNEL10: KernelLayout = KernelLayout {
     structure: "CUpti_ActivityKernel10",
     size_bytes: 216,
     device_launched: Some(Field::at(208)),
     ..KERNEL9
 };
 
-pub(super) const KERNEL11: KernelLayout =
+const KERNEL11: KernelLayout =
     KernelLayout { structure: "CUpti_ActivityKernel11", size_bytes: 224, priority: Some(Field::at(216)), ..KERNEL10 };
 
-pub(super) const KERNEL12: KernelLayout = KernelLayout {
+const KERNEL12: KernelLayout = KernelLayout {
     structure: "CUpti_ActivityKernel12",
     size_bytes: 232,
     execution_model: Some(Field::at(224)),
     ..KERNEL11
 };
 
-pub(super) const KERNEL13: KernelLayout = KernelLayout {
+const KERNEL13: KernelLayout = KernelLayout {
     structure: "CUpti_ActivityKernel13",
     size_bytes: 248,
     source_graph_id: Some(Field::at(232)),

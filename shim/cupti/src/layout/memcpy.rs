@@ -1,4 +1,4 @@
-//! Copy records (`MEMCPY`). Copies between devices (`MEMCPY2`) have another struct.
+//! Copy records (`MEMCPY`). Copies between devices (`MEMCPY2`) have another struct: `memcpy_ptop.rs`.
 
 use super::field::{Field, record_layout};
 
@@ -49,7 +49,16 @@ record_layout! {
     }
 }
 
-pub(super) const MEMCPY5: MemcpyLayout = MemcpyLayout {
+pub(super) const fn for_version(cupti_version: u32) -> &'static MemcpyLayout {
+    match cupti_version {
+        ..26 => &MEMCPY5,
+        26..130_000 => &MEMCPY6,
+        130_000..130_400 => &MEMCPY6_CUDA13,
+        130_400.. => &MEMCPY7,
+    }
+}
+
+const MEMCPY5: MemcpyLayout = MemcpyLayout {
     structure: "CUpti_ActivityMemcpy5",
     size_bytes: 88,
     copy_kind: Field::at(4),
@@ -74,13 +83,13 @@ pub(super) const MEMCPY5: MemcpyLayout = MemcpyLayout {
     source_graph_node_id: None,
 };
 
-pub(super) const MEMCPY6: MemcpyLayout =
+const MEMCPY6: MemcpyLayout =
     MemcpyLayout { structure: "CUpti_ActivityMemcpy6", size_bytes: 96, copy_count: Some(Field::at(88)), ..MEMCPY5 };
 
 /// The same struct by name; 13.0 put a field into its padding, whose bytes before are not promised to be 0.
-pub(super) const MEMCPY6_CUDA13: MemcpyLayout = MemcpyLayout { device_launched: Some(Field::at(84)), ..MEMCPY6 };
+const MEMCPY6_CUDA13: MemcpyLayout = MemcpyLayout { device_launched: Some(Field::at(84)), ..MEMCPY6 };
 
-pub(super) const MEMCPY7: MemcpyLayout = MemcpyLayout {
+const MEMCPY7: MemcpyLayout = MemcpyLayout {
     structure: "CUpti_ActivityMemcpy7",
     size_bytes: 112,
     source_graph_id: Some(Field::at(96)),

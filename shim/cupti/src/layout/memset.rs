@@ -41,7 +41,15 @@ record_layout! {
     }
 }
 
-pub(super) const MEMSET4: MemsetLayout = MemsetLayout {
+pub(super) const fn for_version(cupti_version: u32) -> &'static MemsetLayout {
+    match cupti_version {
+        ..130_000 => &MEMSET4,
+        130_000..130_400 => &MEMSET4_CUDA13,
+        130_400.. => &MEMSET5,
+    }
+}
+
+const MEMSET4: MemsetLayout = MemsetLayout {
     structure: "CUpti_ActivityMemset4",
     size_bytes: 88,
     value: Field::at(4),
@@ -64,9 +72,9 @@ pub(super) const MEMSET4: MemsetLayout = MemsetLayout {
 };
 
 /// The same struct by name; 13.0 put a field into its padding, whose bytes before are not promised to be 0.
-pub(super) const MEMSET4_CUDA13: MemsetLayout = MemsetLayout { device_launched: Some(Field::at(84)), ..MEMSET4 };
+const MEMSET4_CUDA13: MemsetLayout = MemsetLayout { device_launched: Some(Field::at(84)), ..MEMSET4 };
 
-pub(super) const MEMSET5: MemsetLayout = MemsetLayout {
+const MEMSET5: MemsetLayout = MemsetLayout {
     structure: "CUpti_ActivityMemset5",
     size_bytes: 104,
     source_graph_id: Some(Field::at(88)),
