@@ -5,7 +5,7 @@ use crate::{
     exit,
     library::{self, Cupti, NoCupti},
     settings::Settings,
-    timer::{self, Timer},
+    timer::{self, Notes, Timer},
 };
 use gputap_callbacks::{
     fork::ForkWord,
@@ -107,10 +107,11 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     status.set_cupti(cupti.version, &cupti.path);
     status.beat(process::monotonic_ns());
     status.set_state(State::Starting, Reason::None, &said);
-    let records = RecordApi { next_record: cupti.calls.next_record, dropped_records: cupti.calls.dropped_records };
+    let records = RecordApi::of(cupti.calls.activity.map(|calls| (calls.next_record, calls.dropped_records)));
     let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork, cupti.version));
     // Subscribing belongs here, before the application can load its first module.
-    let timer = Timer::start(tapped, cupti.calls, control, housekeeper, settings, thread::candidates());
+    let notes = Notes::of(cupti, settings);
+    let timer = Timer::start(tapped, cupti, control, housekeeper, settings, notes, thread::candidates());
     Ok((tapped, timer))
 }
 

@@ -2,13 +2,13 @@
 //! is tapped no longer (or not yet) passes through.
 
 use crate::{
-    completed, module,
+    completed, launch, module,
     pool::BUFFER_BYTES,
     tapped::{self, Tapped},
 };
 use gputap_cupti::{
-    abi::{CuContext, ResourceData},
-    constants::{CB_DOMAIN_RESOURCE, CBID_RESOURCE_MODULE_LOADED},
+    abi::{CallbackData, CuContext, ResourceData},
+    constants::{CB_DOMAIN_DRIVER_API, CB_DOMAIN_RESOURCE, CBID_RESOURCE_MODULE_LOADED},
 };
 use gputap_ringbuf::header::counters::Counter;
 use std::{
@@ -24,16 +24,22 @@ fn enter(inside: impl FnOnce(&'static Tapped)) {
     }
 }
 
-/// `CUpti_CallbackFunc`. Only MODULE_LOADED is ever enabled.
+/// `CUpti_CallbackFunc`. Only MODULE_LOADED and launches are ever enabled.
 ///
 /// # Safety
 /// Called by CUPTI, with what it passes.
 pub unsafe extern "C" fn on_callback(_user: *mut c_void, domain: u32, callback_id: u32, data: *const c_void) {
-    if domain != CB_DOMAIN_RESOURCE || callback_id != CBID_RESOURCE_MODULE_LOADED {
-        return;
+    match (domain, callback_id) {
+        // SAFETY: CUPTI passes a ResourceData to callbacks of the RESOURCE domain.
+        (CB_DOMAIN_RESOURCE, CBID_RESOURCE_MODULE_LOADED) => enter(|tapped| unsafe {
+            module::loaded(tapped, data.cast::<ResourceData>());
+        }),
+        // SAFETY: CUPTI passes a CallbackData to callbacks of the DRIVER_API domain, where only launches are enabled.
+        (CB_DOMAIN_DRIVER_API, _) => enter(|tapped| unsafe {
+            launch::called(tapped, callback_id, data.cast::<CallbackData>());
+        }),
+        _ => {}
     }
-    // SAFETY: CUPTI passes a ResourceData to callbacks of the RESOURCE domain.
-    enter(|tapped| unsafe { module::loaded(tapped, data.cast::<ResourceData>()) });
 }
 
 /// `CUpti_BuffersCallbackRequestFunc`. With all buffers out, it gives none, and CUPTI counts what it drops; before 12.9 a

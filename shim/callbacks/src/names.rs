@@ -1,15 +1,69 @@
-//! Kernel names, stored once a lane: a record's name becomes the slot of its copy in the definitions.
+//! Names and texts, stored once a lane: a record's name becomes the slot of its copy in the definitions.
 //!
 //! Found by content, never by the pointer alone, which CUPTI may reuse once a module is unloaded.
 
 use gputap_ringbuf::{event::NO_NAME, header::counters::Counter, tap::TapWriter};
 
-/// Entries of a lane's table; more different kernels in one process than 8,192 have not been seen.
-const ENTRIES: usize = 1 << 13;
+/// More different kernels in one process than 8,192 have not been seen.
+const KERNELS: usize = 1 << 13;
+/// Texts may be as many as there are iterations: the newest are found again.
+const TEXTS: usize = 1 << 10;
 /// How far a name may lie from where its hash points.
 const PROBES: usize = 32;
 /// Names are cut here; template arguments of half a megabyte exist.
 pub const MAX_NAME_BYTES: usize = 512 << 10;
+
+/// The names that one lane has seen. Used only by whoever has entered the lane.
+pub struct LaneNames {
+    kernels: Table,
+    texts: Table,
+}
+
+impl Default for LaneNames {
+    fn default() -> Self {
+        LaneNames { kernels: Table::new(KERNELS), texts: Table::new(TEXTS) }
+    }
+}
+
+impl LaneNames {
+    /// The slot of a kernel's name, stored now if it is new; [`NO_NAME`], counted, where there is no room.
+    pub fn kernel(&mut self, tap: &TapWriter, name: &[u8]) -> u32 {
+        let name = Name::new(name);
+        let store = || tap.store_kernel_name(name.bytes, name.full_len);
+        match self.kernels.look_up(tap, &name) {
+            Place::Known(slot) => slot,
+            Place::Free(index) => self.kernels.fill(index, name.hash, store()),
+            Place::Crowded(_) => {
+                tap.count(Counter::NamesLost, 1);
+                NO_NAME
+            }
+        }
+    }
+
+    /// The same for another text.
+    pub fn text(&mut self, tap: &TapWriter, text: &[u8]) -> u32 {
+        let text = Name::new(text);
+        match self.texts.look_up(tap, &text) {
+            Place::Known(slot) => slot,
+            Place::Free(index) | Place::Crowded(index) => {
+                self.texts.fill(index, text.hash, tap.store_text(text.bytes, text.full_len))
+            }
+        }
+    }
+}
+
+struct Name<'a> {
+    bytes: &'a [u8],
+    full_len: u64,
+    hash: u64,
+}
+
+impl Name<'_> {
+    fn new(bytes: &[u8]) -> Name<'_> {
+        let cut = &bytes[..bytes.len().min(MAX_NAME_BYTES)];
+        Name { bytes: cut, full_len: bytes.len() as u64, hash: hash(cut) }
+    }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -18,37 +72,42 @@ struct Entry {
     slot: u32,
 }
 
-/// The names that one lane has seen. Used only by whoever has entered the lane.
-pub struct NameTable {
+struct Table {
     entries: Box<[Entry]>,
 }
 
-impl Default for NameTable {
-    fn default() -> Self {
-        NameTable { entries: vec![Entry::default(); ENTRIES].into_boxed_slice() }
-    }
+/// Where a name is in a table, or would be.
+enum Place {
+    Known(u32),
+    Free(usize),
+    /// All the entries where it could be are others'; the first of them.
+    Crowded(usize),
 }
 
-impl NameTable {
-    /// The slot of `name`, stored now if it is new; [`NO_NAME`], counted, where there is no room.
-    pub fn slot_of(&mut self, tap: &TapWriter, name: &[u8]) -> u32 {
-        let full_len = name.len() as u64;
-        let name = &name[..name.len().min(MAX_NAME_BYTES)];
-        let hash = hash(name);
-        let start = hash as usize;
+impl Table {
+    fn new(len: usize) -> Table {
+        Table { entries: vec![Entry::default(); len].into_boxed_slice() }
+    }
+
+    fn look_up(&self, tap: &TapWriter, name: &Name<'_>) -> Place {
+        let index = |probe: usize| (name.hash as usize).wrapping_add(probe) % self.entries.len();
         for probe in 0..PROBES {
-            let entry = &mut self.entries[start.wrapping_add(probe) % ENTRIES];
+            let entry = self.entries[index(probe)];
             if entry.slot == 0 {
-                let Some(slot) = tap.store_kernel_name(name, full_len) else { return NO_NAME };
-                *entry = Entry { hash, slot: slot + 1 };
-                return slot;
+                return Place::Free(index(probe));
             }
-            if entry.hash == hash && tap.is_name(entry.slot - 1, name) {
-                return entry.slot - 1;
+            if entry.hash == name.hash && tap.is_name(entry.slot - 1, name.bytes) {
+                return Place::Known(entry.slot - 1);
             }
         }
-        tap.count(Counter::NamesLost, 1);
-        NO_NAME
+        Place::Crowded(index(0))
+    }
+
+    /// Remembers a name that was stored, if it was.
+    fn fill(&mut self, index: usize, hash: u64, stored: Option<u32>) -> u32 {
+        let Some(slot) = stored else { return NO_NAME };
+        self.entries[index] = Entry { hash, slot: slot + 1 };
+        slot
     }
 }
 

@@ -3,13 +3,18 @@
 
 mod clock;
 mod guard;
+mod kinds;
+mod notes;
 mod recording;
+mod selftest;
+
+pub use notes::Notes;
 
 use self::{
     guard::Guard,
     recording::{Recorder, Standing},
 };
-use crate::{exit, library::Calls, settings::Settings};
+use crate::{driver, exit, library::Cupti, settings::Settings};
 use gputap_callbacks::{
     tapped::Tapped,
     thread::{self, Candidates},
@@ -48,19 +53,21 @@ impl Timer {
     /// of its id.
     pub fn start(
         tapped: &'static Tapped,
-        calls: Calls,
+        cupti: &Cupti,
         control: ControlServer<MappedWords>,
         housekeeper: Housekeeper,
         settings: &Settings,
+        notes: Notes,
         starter: Candidates,
     ) -> Timer {
-        let recorder = Recorder::start(tapped, Guard::new(calls), settings);
+        let recorder = Recorder::start(tapped, Guard::new(cupti.calls, cupti.version), settings, notes);
         let rest = Duration::from_millis(settings.flush_ms.min(LONGEST_REST_MS));
         Timer { tapped, control, housekeeper, recorder, rest, next_second_ns: 0, starter, short: false }
     }
 
     fn run(mut self) {
         thread::learn(&self.starter, &thread::candidates());
+        self.recorder.compare_with_driver(driver::version());
         loop {
             self.turn(monotonic_ns());
             if exit::rest(self.rest) {
@@ -111,7 +118,7 @@ impl Timer {
 
     fn every_second(&mut self) {
         self.short = false;
-        self.tapped.tap.status().add_clock_point(clock::read());
+        self.tapped.tap.status().add_clock_point(self.recorder.clock_point());
         self.housekeeper.free_lanes(&self.tapped.tap, process::has_no_thread);
         self.recorder.retry();
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gputap_reader::session::NoSink;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::App;
@@ -55,7 +55,7 @@ fn a_flush_that_hangs_does_not_keep_the_process() {
 #[test]
 fn a_last_flush_that_hangs_does_not_keep_the_process() {
     let mut app = App::start(&[NO_FLUSH, ("FAKE_CUPTI_FAULTS", "flush_hang=1")]);
-    let session = app.session(ALL_KINDS);
+    let session = app.session(BASIC_KINDS);
     wait_for_state(&app.attached(), State::Recording);
     app.load(1);
     app.launch(100);
@@ -69,7 +69,7 @@ fn an_exit_that_skips_the_handlers_loses_only_what_cupti_held() {
     for words in ["_exit", "abort"] {
         let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
         let found = app.found();
-        let mut session = app.session(ALL_KINDS);
+        let mut session = app.session(BASIC_KINDS);
         wait_for_state(&app.attached(), State::Recording);
         app.load(1);
         app.launch(499);
@@ -90,7 +90,7 @@ fn an_exit_that_skips_the_handlers_loses_only_what_cupti_held() {
 fn an_exit_after_the_last_lease_delivers_what_was_still_running_at_its_end() {
     let mut app = App::start(&[NO_FLUSH, ("FAKE_CUDA_QUEUE_MS", "2000")]);
     let (found, tap) = (app.found(), app.attached());
-    let session = app.session(ALL_KINDS);
+    let session = app.session(BASIC_KINDS);
     wait_for_state(&tap, State::Recording);
     app.load(1);
     app.queue(100_000);

@@ -1,7 +1,7 @@
 //! A tapped process that forks without exec, or is replaced by exec.
 
 use gputap_reader::session::NoSink;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::State;
 
@@ -33,7 +33,7 @@ fn a_child_is_untapped(by: &str) {
     assert_eq!((counters.attempted, tap.status().state), (before.0.attempted, before.1));
 
     // The parent's tap goes on.
-    let mut session = app.session(ALL_KINDS);
+    let mut session = app.session(BASIC_KINDS);
     wait_for_state(&tap, State::Recording);
     app.load(5);
     app.launch(99);
