@@ -49,7 +49,7 @@ impl Model {
             memset_bytes: 0,
             flagged_times: 0,
             rates: Rates::default(),
-            ages: Ages::new(began.realtime_ns),
+            ages: Ages::new(began.monotonic_ns),
             modules: Modules::default(),
         }
     }
@@ -81,6 +81,7 @@ impl Model {
                 self.memsets = self.memsets.saturating_add(1);
                 self.memset_bytes = self.memset_bytes.saturating_add(memset.bytes);
             }
+            _ => {}
         }
     }
 

@@ -23,7 +23,7 @@ use crate::recording::RecordError;
 use cubins::Cubins;
 use gputap_ringbuf::attach::{AttachError, Attached, Counters};
 use gputap_ringbuf::discover::{self, FindError, Found};
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::identity::Identity;
 use gputap_ringbuf::header::status::{State, Status};
 use lanes::Lanes;
@@ -56,7 +56,7 @@ impl Options {
     pub fn all() -> Options {
         let libraries = || candidates(&|name| std::env::var_os(name));
         let crc = |program| CuptiCrc::new(program, libraries(), Deadlines::default());
-        Options { kinds: ALL_KINDS, cupti_crc: Program::this_binary().ok().map(crc) }
+        Options { kinds: BASIC_KINDS, cupti_crc: Program::this_binary().ok().map(crc) }
     }
 }
 
