@@ -55,6 +55,7 @@ fn wanted(tapped: &Tapped, raw: RawRecord) -> Option<(EventKind, RawRecord)> {
     }
     if !tapped.wants(kind) {
         tapped.tap.count(Counter::Unwanted, 1);
+        events::let_go(tapped, kind, raw);
         return None;
     }
     Some((kind, raw))

@@ -45,6 +45,15 @@ fn cupti_kind(raw: &RawRecord) -> u32 {
     unsafe { layout::kind(raw.start) }
 }
 
+/// A record that nobody wants: what comes with it is freed all the same.
+pub fn let_go(tapped: &Tapped, kind: EventKind, raw: RawRecord) {
+    if kind == EventKind::Overhead {
+        // SAFETY: `available_bytes` from `start` are readable: the rest of the buffer's valid part.
+        let record = unsafe { tapped.layouts.overhead.read(raw.start, raw.available_bytes) };
+        tapped.details.put(record.and_then(|record| record.details).unwrap_or(std::ptr::null_mut()));
+    }
+}
+
 /// Turns the records of one buffer into events, and writes them into the lane of the thread.
 pub struct Writer<'a, 'l> {
     pub tapped: &'a Tapped,
@@ -241,6 +250,7 @@ impl Writer<'_, '_> {
 
     fn overhead(&self, r: &OverheadRecord) -> OverheadEvent {
         let (start_ns, end_ns) = self.times.span(r.start_ns, r.end_ns);
+        self.tapped.details.put(r.details.unwrap_or(std::ptr::null_mut()));
         let thread_id = if r.object_kind == ACTIVITY_OBJECT_THREAD { r.thread_id } else { 0 };
         OverheadEvent { start_ns, end_ns, overhead_kind: r.overhead_kind, thread_id }
     }

@@ -35,6 +35,7 @@
 pub mod clock;
 pub mod completed;
 pub mod correlation;
+pub mod details;
 pub mod door;
 pub mod events;
 pub mod fork;

@@ -1,6 +1,7 @@
 //! Names and texts, stored once a lane: a record's name becomes the slot of its copy in the definitions.
 //!
-//! Found by content, never by the pointer alone, which CUPTI may reuse once a module is unloaded.
+//! Found by content, never by the pointer alone, which CUPTI may reuse once a module is unloaded. But where the pointer
+//! was met before, what it pointed to then is compared first: that is quicker than to hash a name of hundreds of bytes.
 
 use gputap_ringbuf::{event::NO_NAME, header::counters::Counter, tap::TapWriter};
 
@@ -8,6 +9,8 @@ use gputap_ringbuf::{event::NO_NAME, header::counters::Counter, tap::TapWriter};
 const KERNELS: usize = 1 << 13;
 /// Texts may be as many as there are iterations: the newest are found again.
 const TEXTS: usize = 1 << 10;
+/// The kernels of a few models.
+const HINTS: usize = 1 << 10;
 /// How far a name may lie from where its hash points.
 const PROBES: usize = 32;
 /// Names are cut here; template arguments of half a megabyte exist.
@@ -15,19 +18,35 @@ pub const MAX_NAME_BYTES: usize = 512 << 10;
 
 /// The names that one lane has seen. Used only by whoever has entered the lane.
 pub struct LaneNames {
+    hints: Box<[Hint]>,
     kernels: Table,
     texts: Table,
 }
 
 impl Default for LaneNames {
     fn default() -> Self {
-        LaneNames { kernels: Table::new(KERNELS), texts: Table::new(TEXTS) }
+        let hints = vec![Hint::default(); HINTS].into_boxed_slice();
+        LaneNames { hints, kernels: Table::new(KERNELS), texts: Table::new(TEXTS) }
     }
 }
 
 impl LaneNames {
     /// The slot of a kernel's name, stored now if it is new; [`NO_NAME`], counted, where there is no room.
     pub fn kernel(&mut self, tap: &TapWriter, name: &[u8]) -> u32 {
+        let pointer = name.as_ptr().addr();
+        // Names lie some words apart.
+        let hint = (pointer >> 4) % HINTS;
+        if let Some(slot) = self.hints[hint].slot(pointer).filter(|slot| tap.is_name(*slot, cut(name))) {
+            return slot;
+        }
+        let slot = self.sought(tap, name);
+        if slot != NO_NAME {
+            self.hints[hint] = Hint { pointer, slot };
+        }
+        slot
+    }
+
+    fn sought(&mut self, tap: &TapWriter, name: &[u8]) -> u32 {
         let name = Name::new(name);
         let store = || tap.store_kernel_name(name.bytes, name.full_len);
         match self.kernels.look_up(tap, &name) {
@@ -52,6 +71,24 @@ impl LaneNames {
     }
 }
 
+/// Where a name was met last.
+#[derive(Clone, Copy, Default)]
+struct Hint {
+    /// 0 for none.
+    pointer: usize,
+    slot: u32,
+}
+
+impl Hint {
+    fn slot(&self, pointer: usize) -> Option<u32> {
+        (self.pointer == pointer).then_some(self.slot)
+    }
+}
+
+fn cut(name: &[u8]) -> &[u8] {
+    &name[..name.len().min(MAX_NAME_BYTES)]
+}
+
 struct Name<'a> {
     bytes: &'a [u8],
     full_len: u64,
@@ -60,7 +97,7 @@ struct Name<'a> {
 
 impl Name<'_> {
     fn new(bytes: &[u8]) -> Name<'_> {
-        let cut = &bytes[..bytes.len().min(MAX_NAME_BYTES)];
+        let cut = cut(bytes);
         Name { bytes: cut, full_len: bytes.len() as u64, hash: hash(cut) }
     }
 }
@@ -123,4 +160,49 @@ fn hash(bytes: &[u8]) -> u64 {
     last[..rest.len()].copy_from_slice(rest);
     h = (h.rotate_left(5) ^ u64::from_le_bytes(last)).wrapping_mul(ODD);
     h ^ h >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gputap_ringbuf::{
+        backing::create::{BackingChoice, create},
+        header::identity::Backing,
+        housekeeping::{Ahead, Housekeeper, Step},
+        layout::Sizes,
+    };
+
+    fn tap(definition_slots: usize) -> TapWriter {
+        let sizes = Sizes { lanes: 0, definition_slots, definition_bytes: 1 << 20, ..Sizes::STATUS_ONLY };
+        let created = create(sizes, BackingChoice::Only(Backing::Memfd)).expect("a memfd");
+        let tap = TapWriter::new(&created);
+        let mut housekeeper = Housekeeper::new(created.reserver, Ahead::DEFAULT);
+        while matches!(housekeeper.step(&tap), Step::Reserved) {}
+        tap
+    }
+
+    #[test]
+    fn a_pointer_that_was_reused_names_what_it_points_to_now() {
+        let (tap, mut names) = (tap(64), LaneNames::default());
+        let mut memory = *b"gemm_one";
+        let one = names.kernel(&tap, &memory);
+        assert_eq!(names.kernel(&tap, &memory), one);
+        memory.copy_from_slice(b"gemm_two");
+        let two = names.kernel(&tap, &memory);
+        assert_ne!(one, two);
+        // Elsewhere, and again under the pointer.
+        assert_eq!((names.kernel(&tap, b"gemm_one"), names.kernel(&tap, &memory)), (one, two));
+        assert_eq!(tap.counted(Counter::NamesLost), 0);
+    }
+
+    #[test]
+    fn texts_leave_half_of_the_room_to_kernels() {
+        let (tap, mut names) = (tap(64), LaneNames::default());
+        let texts: Vec<u32> = (0..100).map(|n| names.text(&tap, format!("step {n}").as_bytes())).collect();
+        assert_eq!(texts.iter().filter(|slot| **slot != NO_NAME).count(), 32);
+        assert_eq!(tap.counted(Counter::NamesLost), 68);
+        // The first are found again, and kernels have their names.
+        assert_eq!(names.text(&tap, b"step 3"), texts[3]);
+        assert!((0..20).all(|n| names.kernel(&tap, format!("kernel {n}").as_bytes()) != NO_NAME));
+    }
 }

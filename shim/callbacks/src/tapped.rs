@@ -1,7 +1,8 @@
 //! The one tap of this process, as callbacks see it: set once at start-up, before the first callback can come.
 
 use crate::{
-    clock::Clock, correlation::Correlations, fork::ForkWord, names::LaneNames, pool::BufferPool, records::RecordApi,
+    clock::Clock, correlation::Correlations, details::Details, fork::ForkWord, names::LaneNames, pool::BufferPool,
+    records::RecordApi,
 };
 use gputap_cupti::layout::Layouts;
 use gputap_ringbuf::{
@@ -25,6 +26,7 @@ pub struct Tapped {
     pub fork: ForkWord,
     pub clock: Clock,
     pub correlations: Correlations,
+    pub details: Details,
     /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI goes on delivering those that are never switched off.
     wanted: AtomicU64,
     /// A record of a kernel or a graph has come.
@@ -60,6 +62,7 @@ impl Tapped {
             fork,
             clock: Clock::default(),
             correlations: Correlations::default(),
+            details: Details::default(),
             wanted: AtomicU64::new(0),
             work_seen: AtomicBool::new(false),
             names,

@@ -118,6 +118,8 @@ impl Timer {
 
     fn every_second(&mut self) {
         self.short = false;
+        // SAFETY: CUPTI has given each of them away, to be freed with free, and it is given here once.
+        self.tapped.details.take(|details| unsafe { libc::free(details) });
         self.tapped.tap.status().add_clock_point(self.recorder.clock_point());
         self.housekeeper.free_lanes(&self.tapped.tap, process::has_no_thread);
         self.recorder.retry();
