@@ -133,11 +133,15 @@ pub extern "C" fn cuGraphLaunch(exec: *mut c_void, stream: *mut c_void) -> CuRes
     under_one_call(&api, held, |state, correlation_id| {
         let place = Place::find(state, stream)?;
         let of_graph = Work { correlation_id, graph_id, source_graph_id: graph.source, ..Work::NONE };
+        for node in &graph.nodes {
+            api_module::load_of(state, node.function).ok_or(INVALID_HANDLE)?;
+        }
         let mut whole: Option<(u64, u64)> = None;
         for (number, node) in (0..).zip(&graph.nodes) {
             let graph_node_id = hook_abi::graph_node_id(graph_id, number);
             let source_graph_node_id = hook_abi::graph_node_id(graph.source, number);
-            let (start, end) = place.put(state, node, Work { graph_node_id, source_graph_node_id, ..of_graph })?;
+            let work = Work { graph_node_id, source_graph_node_id, ..of_graph };
+            let (start, end) = place.put(state, node, work, whole.is_some())?;
             whole = Some((whole.map_or(start, |whole| whole.0), end));
         }
         let (start_ns, end_ns) = whole.unwrap_or_default();
@@ -156,7 +160,7 @@ fn launch_one(api: Api, node: Node, stream: *mut c_void) -> CuResult {
     let held = keep_if_loading(state, &[node]);
     under_one_call(&api.launching(symbol_name), held, |state, correlation_id| {
         let place = Place::find(state, stream)?;
-        place.put(state, &node, Work { correlation_id, ..Work::NONE }).map(|_| ())
+        place.put(state, &node, Work { correlation_id, ..Work::NONE }, false).map(|_| ())
     })
 }
 
@@ -200,8 +204,8 @@ impl Place {
         Work { device_id: device, context_id: id, stream_id: self.stream_id, channel_id, ..work }
     }
 
-    /// Launches a kernel and tells of it: when it starts and ends.
-    fn put(&self, state: &mut Guard, node: &Node, work: Work) -> Result<(u64, u64), CuResult> {
+    /// Launches a kernel, right behind the work before it if it `follows`, and tells of it: when it starts and ends.
+    fn put(&self, state: &mut Guard, node: &Node, work: Work, follows: bool) -> Result<(u64, u64), CuResult> {
         let [.., block_x, block_y, block_z] = node.shape;
         let threads = u64::from(block_x) * u64::from(block_y) * u64::from(block_z);
         if node.shape.contains(&0) || threads > 1024 {
@@ -209,11 +213,12 @@ impl Place {
         }
         let function = *state.functions.get(node.function).ok_or(INVALID_HANDLE)?;
         // Under lazy loading this is where a module loads: inside a launch, with the driver lock held.
-        api_module::load(state, function.module).ok_or(INVALID_HANDLE)?;
+        api_module::load_of(state, node.function).ok_or(INVALID_HANDLE)?;
         state.launches += 1;
         let launches = state.launches;
         let duration_ns = timeline::jittered_ns(function.duration_ns, launches);
-        let (start_ns, end_ns) = state.stream_mut(self.stream_id).ok_or(INVALID_HANDLE)?.put(duration_ns);
+        let stream = state.stream_mut(self.stream_id).ok_or(INVALID_HANDLE)?;
+        let (start_ns, end_ns) = if follows { stream.follow(duration_ns) } else { stream.put(duration_ns) };
         hooks::work(&self.of(Work {
             kind: WORK_KERNEL,
             start_ns,

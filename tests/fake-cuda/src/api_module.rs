@@ -53,8 +53,14 @@ pub fn must_load(state: &State, function: usize) -> bool {
     module.is_some_and(|module| !module.loaded)
 }
 
+/// Loads the module of a function, as [`load`].
+pub fn load_of(state: &mut Guard, function: usize) -> Option<()> {
+    let module = state.functions.get(function)?.module;
+    load(state, module)
+}
+
 /// Loads a registered module, if it is not loaded yet, under the caller's hold of the driver lock.
-pub fn load(state: &mut Guard, handle: usize) -> Option<()> {
+fn load(state: &mut Guard, handle: usize) -> Option<()> {
     let module = state.modules.get_mut(handle)?;
     if module.loaded {
         return Some(());

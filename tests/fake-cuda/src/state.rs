@@ -97,7 +97,13 @@ impl Stream {
 
     /// Puts `duration_ns` of work on the stream: when it starts and ends.
     pub fn put(&mut self, duration_ns: u64) -> (u64, u64) {
-        let start = self.busy_until_ns.max(timeline::now_ns() + SUBMIT_NS);
+        self.busy_until_ns = self.busy_until_ns.max(timeline::now_ns() + SUBMIT_NS);
+        self.follow(duration_ns)
+    }
+
+    /// The same right behind what the stream was given before, as in a graph.
+    pub fn follow(&mut self, duration_ns: u64) -> (u64, u64) {
+        let start = self.busy_until_ns;
         self.busy_until_ns = start + duration_ns;
         (start, self.busy_until_ns)
     }
