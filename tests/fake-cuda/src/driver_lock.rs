@@ -50,6 +50,16 @@ pub unsafe extern "C" fn raw_unlock() {
     unsafe { libc::pthread_mutex_unlock(DRIVER.mutex.get()) };
 }
 
+impl Guard {
+    /// Runs `wait` without the lock. What the state was before may have changed.
+    pub fn unlocked(&mut self, wait: impl FnOnce()) {
+        // SAFETY: this guard's thread holds the mutex, and the exclusive borrow means that nothing borrows the state.
+        unsafe { raw_unlock() };
+        wait();
+        raw_lock();
+    }
+}
+
 impl Deref for Guard {
     type Target = State;
     fn deref(&self) -> &State {

@@ -5,14 +5,13 @@
 //! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counters;
-use crate::hook_abi::Work;
+use crate::damage::damage;
+use crate::draft::{self, Draft};
 use crate::ids::realtime_ns;
-use crate::layout::KIND_MEMCPY;
-use crate::records::{self, Times};
 use crate::settings::settings;
 use crate::watch;
 use crate::worker;
@@ -51,7 +50,10 @@ pub struct Buffers {
     full: VecDeque<Buffer>,
     pub dropped: u64,
     sequence: u64,
+    taken: u64,
     clock_offset_ns: i64,
+    /// A record that waits for the next one to be laid down before it.
+    held_back: Option<Draft>,
 }
 
 /// Which buffers a pass of the worker may take.
@@ -71,7 +73,9 @@ static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers {
     full: VecDeque::new(),
     dropped: 0,
     sequence: 0,
+    taken: 0,
     clock_offset_ns: 0,
+    held_back: None,
 });
 
 pub fn lock() -> MutexGuard<'static, Buffers> {
@@ -85,38 +89,75 @@ pub fn has_copied() -> bool {
     COPIED.load(Ordering::Relaxed)
 }
 
-/// Lays the record of `work` down, on the launching thread.
-pub fn lay_down(kind: u32, work: &Work) {
-    if kind == KIND_MEMCPY {
-        COPIED.store(true, Ordering::Relaxed);
-    }
-    if lock().lay_down(kind, work) {
+/// A copy is being recorded.
+pub fn note_copy() {
+    COPIED.store(true, Ordering::Relaxed);
+}
+
+/// By how much a script has moved CUPTI's own clock so far.
+static CLOCK_STEP_NS: AtomicI64 = AtomicI64::new(0);
+
+pub fn clock_step_ns() -> i64 {
+    CLOCK_STEP_NS.load(Ordering::Relaxed)
+}
+
+/// Lays a record down, on the thread that did what it tells of.
+pub fn lay_down(draft: Draft) {
+    if !settings().silent && lock().lay_down(draft) {
         worker::poke();
     }
 }
 
 impl Buffers {
     /// True if a buffer became full.
-    fn lay_down(&mut self, kind: u32, work: &Work) -> bool {
+    fn lay_down(&mut self, mut draft: Draft) -> bool {
         let settings = settings();
-        let Some(size) = settings.sizes.of_kind(kind) else { return false };
         self.sequence += 1;
-        let every = |n: u64| n != 0 && self.sequence.is_multiple_of(n);
-        if every(settings.drop_every) {
+        let number = self.sequence;
+        self.step_clock(number);
+        if settings.drop.hits(number) {
             self.drop_record();
             return false;
         }
-        let zero_times = every(settings.zero_times_every);
+        draft.shift_times(self.clock_offset_ns);
+        damage(&mut draft, number);
+        if settings.swap.hits(number) && self.held_back.is_none() {
+            self.held_back = Some(draft);
+            return false;
+        }
+        let mut filled = self.append(&draft);
+        if settings.duplicate.hits(number) {
+            filled |= self.append(&draft);
+        }
+        filled | self.append_held_back()
+    }
+
+    fn append_held_back(&mut self) -> bool {
+        self.held_back.take().is_some_and(|draft| self.append(&draft))
+    }
+
+    fn append(&mut self, draft: &Draft) -> bool {
+        let size = draft.size();
         let filled = self.retire_current_if(|buffer| !buffer.has_room(size));
         if self.current.is_none() {
             self.current = self.request(size);
         }
-        let offset = self.clock_offset_ns;
         match &mut self.current {
-            Some(buffer) => buffer.append(kind, work, size, if zero_times { None } else { Some(offset) }),
+            Some(buffer) => buffer.append(draft),
             None => self.drop_record(),
         }
         filled
+    }
+
+    /// Moves CUPTI's clock at the record that a script names. A client's own clock stays.
+    fn step_clock(&mut self, number: u64) {
+        if let Some((at, step_ns)) = settings().clock_step
+            && at == number
+            && !crate::ids::has_client_clock()
+        {
+            CLOCK_STEP_NS.store(step_ns, Ordering::Relaxed);
+            self.set_clock_offset(self.clock_offset_ns + step_ns);
+        }
     }
 
     fn drop_record(&mut self) {
@@ -171,6 +212,7 @@ impl Buffers {
 
     /// The buffers that may be completed at `now_ns`, oldest first.
     pub fn take(&mut self, which: Take, now_ns: u64) -> Vec<Buffer> {
+        self.append_held_back();
         if which != Take::Full {
             let ready = |b: &Buffer| b.used > 0 && (which == Take::Forced || b.finished_ns <= now_ns);
             self.retire_current_if(ready);
@@ -178,10 +220,22 @@ impl Buffers {
         let may_go = |b: &Buffer| which == Take::Forced || b.finished_ns <= now_ns;
         let (mut taken, kept): (Vec<_>, Vec<_>) = self.full.drain(..).partition(may_go);
         self.full.extend(kept);
+        taken.retain(|buffer| self.may_return(buffer));
         if which == Take::Forced {
             taken.iter_mut().for_each(|buffer| buffer.clear_unfinished(now_ns));
         }
         taken
+    }
+
+    /// False for a buffer that a script has CUPTI keep for ever.
+    fn may_return(&mut self, buffer: &Buffer) -> bool {
+        self.taken += 1;
+        let kept = settings().keep_buffer.hits(self.taken);
+        if kept {
+            counters::BUFFERS_KEPT.add(1);
+            counters::RECORDS_KEPT.add(buffer.records);
+        }
+        !kept
     }
 
     /// When the next full buffer will be finished.
@@ -202,8 +256,9 @@ impl Buffers {
             counters::RECORDS_FORGOTTEN.add(buffer.records);
         }
         self.client = None;
+        self.held_back = None;
         self.dropped = 0;
-        self.clock_offset_ns = 0;
+        self.clock_offset_ns = clock_step_ns();
     }
 }
 
@@ -212,16 +267,15 @@ impl Buffer {
         self.size - self.used >= size && (self.max_records == 0 || self.records < self.max_records)
     }
 
-    /// Writes one record; without an offset its times are zero. There is room for `size` bytes.
-    fn append(&mut self, kind: u32, work: &Work, size: usize, offset_ns: Option<i64>) {
-        let shift = |ns: u64| offset_ns.map_or(0, |offset| ns.saturating_add_signed(offset));
-        let times = Times { start: shift(work.start_ns), end: shift(work.end_ns) };
-        // SAFETY: `used + size <= size of the buffer`, so the record's bytes lie in the client's memory, which is ours
-        // until completed; the start is aligned to 8 (checked in `request`), and so is every record's size.
-        unsafe { records::write(kind, work, times, &settings().sizes, self.at.add(self.used)) };
-        self.used += size;
+    /// Writes one record, for which there is room.
+    fn append(&mut self, draft: &Draft) {
+        let bytes = draft.bytes();
+        // SAFETY: `has_room` said that the bytes fit behind `used`, in the client's memory, which is ours until
+        // completed; the draft is memory of our own.
+        unsafe { self.at.add(self.used).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.used += bytes.len();
         self.records += 1;
-        self.finished_ns = self.finished_ns.max(work.end_ns);
+        self.finished_ns = self.finished_ns.max(draft.finished_ns);
         counters::RECORDS_WRITTEN.add(1);
     }
 
@@ -235,11 +289,12 @@ impl Buffer {
         while offset < self.used {
             // SAFETY: records were laid down from the start to `used` without gaps, so one begins at `offset`.
             let at = unsafe { self.at.add(offset) };
+            // SAFETY: as above; every record begins with its kind.
+            let kind = unsafe { at.cast::<u32>().read() };
             // SAFETY: as above.
-            let (kind, end) = unsafe { records::kind_and_end(at) };
-            if end > now {
+            if unsafe { draft::end_of(kind, at) } > now {
                 // SAFETY: as above, and the buffer is ours alone.
-                unsafe { records::clear_times(kind, at) };
+                unsafe { draft::clear_times(kind, at) };
                 counters::RECORDS_UNFINISHED.add(1);
             }
             offset += settings().sizes.of_kind(kind).unwrap_or(self.used);
