@@ -6,7 +6,7 @@ use gputap_ringbuf::{
     header::{identity::Backing, status::ClockSource},
     layout::{CHUNK_WORDS, Sizes},
 };
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, time::Duration};
 
 /// What the tap does before any reader asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub enum StartAs {
 pub struct Settings {
     /// GPUTAP_CUPTI: use this libcupti and no other.
     pub cupti: Option<PathBuf>,
-    /// GPUTAP_FLUSH_MS: period of the flush while recording.
-    pub flush_ms: u64,
+    /// GPUTAP_FLUSH_MS: period of the flush while recording. Fractions are taken.
+    pub flush: Duration,
     /// GPUTAP_BACKING.
     pub backing: BackingChoice,
     /// GPUTAP_START.
@@ -36,7 +36,7 @@ pub struct Settings {
     /// GPUTAP_CLOCK: which clock CUPTI is to read.
     pub clock: ClockSource,
     /// GPUTAP_SELFTEST_MS: launches that leave no record for so long are said to.
-    pub selftest_ms: u64,
+    pub self_test: Duration,
     /// GPUTAP_LANE_MB, GPUTAP_CUBIN_MB.
     pub sizes: Sizes,
     /// What could not be understood and was left at its default, for people; empty if all was well.
@@ -56,13 +56,13 @@ impl Settings {
         debug_assert!(lane_words.is_multiple_of(CHUNK_WORDS));
         Settings {
             cupti: from.text("GPUTAP_CUPTI").map(PathBuf::from),
-            flush_ms: from.number("GPUTAP_FLUSH_MS", 1, 60_000, 100),
+            flush: from.milliseconds("GPUTAP_FLUSH_MS", 0.1, 60_000.0, 100.0),
             backing: from.choice("GPUTAP_BACKING", &BACKINGS),
             start: from.choice("GPUTAP_START", &STARTS),
             kinds: from.kinds("GPUTAP_KINDS"),
             launches: from.choice("GPUTAP_LAUNCHES", &[("0", false), ("1", true)]),
             clock: from.choice("GPUTAP_CLOCK", &CLOCKS),
-            selftest_ms: from.number("GPUTAP_SELFTEST_MS", 1, 3_600_000, 10_000),
+            self_test: from.milliseconds("GPUTAP_SELFTEST_MS", 1.0, 3_600_000.0, 10_000.0),
             sizes: Sizes { lane_words, cubin_bytes: (cubin_mb as usize) << 20, ..Sizes::DEFAULT },
             complaint: from.complaint,
         }
@@ -109,6 +109,19 @@ impl<G: Fn(&str) -> Option<String>> Variables<G> {
         }
     }
 
+    fn milliseconds(&mut self, name: &str, least: f64, most: f64, default: f64) -> Duration {
+        let in_range = |ms: &f64| (least..=most).contains(ms);
+        let ms = match self.text(name).map(|text| (text.parse().ok().filter(in_range), text)) {
+            None => default,
+            Some((Some(ms), _)) => ms,
+            Some((None, text)) => {
+                self.complain(name, &text, &format!("a number of milliseconds from {least} to {most}"));
+                default
+            }
+        };
+        Duration::from_secs_f64(ms / 1000.0)
+    }
+
     fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> T {
         let text = self.text(name).unwrap_or_else(|| choices[0].0.to_owned());
         match choices.iter().find(|choice| choice.0 == text) {
@@ -142,13 +155,14 @@ mod tests {
     #[test]
     fn nothing_set_means_the_defaults_and_no_complaint() {
         let s = with(&[]);
-        assert_eq!((s.flush_ms, s.start, s.sizes, s.complaint.as_str()), (100, StartAs::Idle, Sizes::DEFAULT, ""));
+        assert_eq!((s.start, s.sizes, s.complaint.as_str()), (StartAs::Idle, Sizes::DEFAULT, ""));
+        assert_eq!((s.flush, s.self_test), (Duration::from_millis(100), Duration::from_secs(10)));
     }
 
     #[test]
     fn what_is_set_is_taken() {
-        let s = with(&[("GPUTAP_FLUSH_MS", "1"), ("GPUTAP_BACKING", "memfd"), ("GPUTAP_START", "blackbox")]);
-        assert_eq!((s.flush_ms, s.start), (1, StartAs::BlackBox));
+        let s = with(&[("GPUTAP_FLUSH_MS", "0.2"), ("GPUTAP_BACKING", "memfd"), ("GPUTAP_START", "blackbox")]);
+        assert_eq!((s.flush, s.start), (Duration::from_micros(200), StartAs::BlackBox));
         assert_eq!(s.backing, BackingChoice::Only(Backing::Memfd));
         let s = with(&[("GPUTAP_KINDS", "kernel,graph"), ("GPUTAP_LAUNCHES", "1"), ("GPUTAP_CLOCK", "monotonic")]);
         assert_eq!((s.launches, s.clock, s.complaint.as_str()), (true, ClockSource::Monotonic, ""));
@@ -163,7 +177,7 @@ mod tests {
             ("GPUTAP_LANE_MB", "4"),
             ("GPUTAP_KINDS", "warps"),
         ]);
-        assert_eq!((s.flush_ms, s.start, s.sizes.lane_words), (100, StartAs::Idle, 4 << 17));
+        assert_eq!((s.flush.as_millis(), s.start, s.sizes.lane_words), (100, StartAs::Idle, 4 << 17));
         assert!(s.complaint.contains("GPUTAP_FLUSH_MS=soon") && s.complaint.contains("GPUTAP_START=now"));
         assert!(s.kinds == BASIC_KINDS && s.complaint.contains("warps"), "{}", s.complaint);
     }

@@ -33,7 +33,7 @@ const BUFFERS_AHEAD: usize = 24;
 /// Steps of reserving in one turn: 64 MiB, some 30 ms.
 const STEPS_A_TURN: usize = 8;
 /// Between two turns at most. Modules come faster only in bursts that the room ahead absorbs.
-const LONGEST_REST_MS: u64 = 10;
+const LONGEST_REST: Duration = Duration::from_millis(10);
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Everything that the timer thread owns.
@@ -61,7 +61,7 @@ impl Timer {
         starter: Candidates,
     ) -> Timer {
         let recorder = Recorder::start(tapped, Guard::new(cupti.calls, cupti.version), settings, notes);
-        let rest = Duration::from_millis(settings.flush_ms.min(LONGEST_REST_MS));
+        let rest = settings.flush.min(LONGEST_REST);
         Timer { tapped, control, housekeeper, recorder, rest, next_second_ns: 0, starter, short: false }
     }
 

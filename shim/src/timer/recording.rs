@@ -77,11 +77,11 @@ impl Recorder {
         let mut recorder = Recorder {
             tapped,
             guard,
-            flush_ns: settings.flush_ms * 1_000_000,
+            flush_ns: settings.flush.as_nanos() as u64,
             next_flush_ns: 0,
             kinds: Kinds::default(),
             clock: Clock::new(tapped, settings.clock),
-            self_test: SelfTest::new(settings.selftest_ms * 1_000_000, settings.launches),
+            self_test: SelfTest::new(settings.self_test, settings.launches),
             unasked: settings.kinds,
             notes,
             launches: settings.launches,

@@ -6,6 +6,7 @@
 use super::guard::{Failed, Guard};
 use gputap_callbacks::tapped::Tapped;
 use gputap_ringbuf::header::counters::Counter;
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -20,14 +21,14 @@ enum Phase {
 /// Watches for launches that leave no record.
 pub struct SelfTest {
     phase: Phase,
-    patience_ns: u64,
+    patience: Duration,
     /// Launches call us in any case.
     always_called: bool,
 }
 
 impl SelfTest {
-    pub fn new(patience_ns: u64, always_called: bool) -> SelfTest {
-        SelfTest { phase: Phase::Waiting, patience_ns, always_called }
+    pub fn new(patience: Duration, always_called: bool) -> SelfTest {
+        SelfTest { phase: Phase::Waiting, patience, always_called }
     }
 
     /// Looks, once a turn; `recording`: kernels are switched on. Gives what is wrong, as long as it is.
@@ -56,7 +57,7 @@ impl SelfTest {
         }
         Ok(match next {
             Phase::Counting { before, since_ns: Some(since_ns) }
-                if now_ns.saturating_sub(since_ns) >= self.patience_ns =>
+                if now_ns.saturating_sub(since_ns) >= self.patience.as_nanos() as u64 =>
             {
                 let (launches, seconds) = (launches - before, now_ns.saturating_sub(since_ns) / 1_000_000_000);
                 Some(format!("{launches} launches in {seconds} s; the libcupti may be older than the GPU"))
