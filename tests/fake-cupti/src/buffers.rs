@@ -5,7 +5,7 @@
 //! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counters;
@@ -48,7 +48,6 @@ pub struct Buffers {
     pub client: Option<Client>,
     current: Option<Buffer>,
     full: VecDeque<Buffer>,
-    pub dropped: u64,
     sequence: u64,
     taken: u64,
     clock_offset_ns: i64,
@@ -71,12 +70,19 @@ static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers {
     client: None,
     current: None,
     full: VecDeque::new(),
-    dropped: 0,
     sequence: 0,
     taken: 0,
     clock_offset_ns: 0,
     held_back: None,
 });
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// How many records were dropped since the last question. Without the lock: clients ask in their callbacks, and a watcher
+/// of locks would take ours for theirs.
+pub fn take_dropped() -> u64 {
+    DROPPED.swap(0, Ordering::Relaxed)
+}
 
 pub fn lock() -> MutexGuard<'static, Buffers> {
     BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -161,7 +167,7 @@ impl Buffers {
     }
 
     fn drop_record(&mut self) {
-        self.dropped += 1;
+        DROPPED.fetch_add(1, Ordering::Relaxed);
         counters::RECORDS_DROPPED.add(1);
     }
 
@@ -183,7 +189,7 @@ impl Buffers {
         let client = self.client?;
         let (mut at, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
         // SAFETY: the client registered the function for this use; the three places may be written.
-        watch::during(|| unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) });
+        watch::during(watch::BUFFERS, || unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) });
         if at.is_null() {
             if settings().null_buffer_crashes() {
                 eprintln!("fake-cupti: the client returned a null buffer, which crashes CUPTI before 12.9");
@@ -257,7 +263,7 @@ impl Buffers {
         }
         self.client = None;
         self.held_back = None;
-        self.dropped = 0;
+        take_dropped();
         self.clock_offset_ns = clock_step_ns();
     }
 }
@@ -304,7 +310,7 @@ impl Buffer {
     /// Gives the buffer back to its client.
     pub fn complete(self, client: &Client) {
         // SAFETY: the client registered the function for this use, and the memory is the one it handed out.
-        watch::during(|| unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) });
+        watch::during(0, || unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) });
         // Counted once the client has seen them, so that a test may wait for the count.
         counters::RECORDS_DELIVERED.add(self.records);
         counters::BUFFERS_COMPLETED.add(1);

@@ -44,7 +44,8 @@
 //! `ids`, `nvtx`. The call then returns the code and does nothing else. A flush that `flush_hang` hits never returns.
 //!
 //! [`counters`] says what really happened, for tests. A library in the process that exports `callback_watch_enter` and
-//! `callback_watch_leave` is told, on the calling thread, when a callback of the client begins and ends.
+//! `callback_watch_leave` is told, on the calling thread, when a callback of the client begins and ends; one that also
+//! exports `callback_watch_held` and `callback_watch_wait`, under which locks, and when a thread waits for the worker.
 
 mod activity;
 mod buffers;
