@@ -39,7 +39,7 @@ fn watch(shim: &str, env: &[(&'static str, &str)]) -> Seen {
         program: PathBuf::from(env!("CARGO_BIN_EXE_deadlock")),
         spec: JobSpec {
             libcuda: artifact("fake_cuda").expect("built"),
-            seconds: 0.5,
+            seconds: 1.0,
             layers: 1,
             module_bytes_max: 64 << 10,
             load_churn: true,

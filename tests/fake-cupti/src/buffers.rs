@@ -1,8 +1,9 @@
 //! The client's activity buffers while CUPTI has them.
 //!
-//! Guarantees: records lie in launch order, 8-byte aligned and packed; a buffer is given back exactly once, by the
-//! worker, unless `cuptiFinalize` forgets it; a record that finds no room is counted. The lock here is never held
-//! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
+//! Guarantees: records lie in launch order (save by script), 8-byte aligned and packed; a buffer is given back exactly
+//! once, by the worker or a completer, unless `cuptiFinalize` forgets it or a script has it kept; a record that finds no
+//! room is counted. The lock here is never held while the driver lock is being waited for; the client's buffer-requested
+//! callback runs under both.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -218,8 +219,8 @@ impl Buffers {
 
     /// The buffers that may be completed at `now_ns`, oldest first.
     pub fn take(&mut self, which: Take, now_ns: u64) -> Vec<Buffer> {
-        self.append_held_back();
         if which != Take::Full {
+            self.append_held_back();
             let ready = |b: &Buffer| b.used > 0 && (which == Take::Forced || b.finished_ns <= now_ns);
             self.retire_current_if(ready);
         }
@@ -257,12 +258,12 @@ impl Buffers {
 
     /// Lets go of everything, without giving anything back.
     pub fn forget(&mut self) {
+        self.append_held_back();
         for buffer in self.full.drain(..).chain(self.current.take()) {
             counters::BUFFERS_FORGOTTEN.add(1);
             counters::RECORDS_FORGOTTEN.add(buffer.records);
         }
         self.client = None;
-        self.held_back = None;
         take_dropped();
         self.clock_offset_ns = clock_step_ns();
     }
