@@ -89,6 +89,11 @@ pub extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> CuResult {
     })
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxReset(device: c_int) -> CuResult {
+    cuDevicePrimaryCtxReset_v2(device)
+}
+
 /// # Safety
 /// `context` may be written, or is null.
 #[unsafe(no_mangle)]

@@ -38,6 +38,8 @@ pub struct Hooks {
 pub struct Door {
     pub lock: extern "C" fn(),
     pub unlock: unsafe extern "C" fn(),
+    /// Whether the calling thread holds the lock.
+    pub holds_lock: extern "C" fn() -> bool,
     /// The calling thread's current context, or null.
     pub current_context: extern "C" fn() -> *mut c_void,
 }

@@ -43,6 +43,7 @@ pub unsafe extern "C" fn fake_cuda_register_hooks(hooks: *const Hooks, door: *mu
     let lent = Door {
         lock: driver_lock::raw_lock,
         unlock: driver_lock::raw_unlock,
+        holds_lock: driver_lock::holds_lock,
         current_context: api_context::current_raw,
     };
     // SAFETY: by contract `door` may be written.

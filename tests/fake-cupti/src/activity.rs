@@ -184,7 +184,7 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
     if dropped.is_null() {
         return INVALID_PARAMETER;
     }
-    let count = if context.is_null() { std::mem::take(&mut buffers::lock().dropped) } else { 0 };
+    let count = if context.is_null() { buffers::take_dropped() } else { 0 };
     // SAFETY: not null, so by contract it may be written.
     unsafe { dropped.write(count as usize) };
     SUCCESS

@@ -1,11 +1,12 @@
 //! The client's activity buffers while CUPTI has them.
 //!
-//! Guarantees: records lie in launch order, 8-byte aligned and packed; a buffer is given back exactly once, by the
-//! worker, unless `cuptiFinalize` forgets it; a record that finds no room is counted. The lock here is never held
-//! while the driver lock is being waited for; the client's buffer-requested callback runs under both.
+//! Guarantees: records lie in launch order (save by script), 8-byte aligned and packed; a buffer is given back exactly
+//! once, by the worker or a completer, unless `cuptiFinalize` forgets it or a script has it kept; a record that finds no
+//! room is counted. The lock here is never held while the driver lock is being waited for; the client's buffer-requested
+//! callback runs under both.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counters;
@@ -48,7 +49,6 @@ pub struct Buffers {
     pub client: Option<Client>,
     current: Option<Buffer>,
     full: VecDeque<Buffer>,
-    pub dropped: u64,
     sequence: u64,
     taken: u64,
     clock_offset_ns: i64,
@@ -71,12 +71,19 @@ static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers {
     client: None,
     current: None,
     full: VecDeque::new(),
-    dropped: 0,
     sequence: 0,
     taken: 0,
     clock_offset_ns: 0,
     held_back: None,
 });
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// How many records were dropped since the last question. Without the lock: clients ask in their callbacks, and a watcher
+/// of locks would take ours for theirs.
+pub fn take_dropped() -> u64 {
+    DROPPED.swap(0, Ordering::Relaxed)
+}
 
 pub fn lock() -> MutexGuard<'static, Buffers> {
     BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -161,7 +168,7 @@ impl Buffers {
     }
 
     fn drop_record(&mut self) {
-        self.dropped += 1;
+        DROPPED.fetch_add(1, Ordering::Relaxed);
         counters::RECORDS_DROPPED.add(1);
     }
 
@@ -183,7 +190,7 @@ impl Buffers {
         let client = self.client?;
         let (mut at, mut size, mut max_records) = (std::ptr::null_mut(), 0, 0);
         // SAFETY: the client registered the function for this use; the three places may be written.
-        watch::during(|| unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) });
+        watch::during(watch::BUFFERS, || unsafe { (client.request)(&raw mut at, &raw mut size, &raw mut max_records) });
         if at.is_null() {
             if settings().null_buffer_crashes() {
                 eprintln!("fake-cupti: the client returned a null buffer, which crashes CUPTI before 12.9");
@@ -212,8 +219,8 @@ impl Buffers {
 
     /// The buffers that may be completed at `now_ns`, oldest first.
     pub fn take(&mut self, which: Take, now_ns: u64) -> Vec<Buffer> {
-        self.append_held_back();
         if which != Take::Full {
+            self.append_held_back();
             let ready = |b: &Buffer| b.used > 0 && (which == Take::Forced || b.finished_ns <= now_ns);
             self.retire_current_if(ready);
         }
@@ -251,13 +258,13 @@ impl Buffers {
 
     /// Lets go of everything, without giving anything back.
     pub fn forget(&mut self) {
+        self.append_held_back();
         for buffer in self.full.drain(..).chain(self.current.take()) {
             counters::BUFFERS_FORGOTTEN.add(1);
             counters::RECORDS_FORGOTTEN.add(buffer.records);
         }
         self.client = None;
-        self.held_back = None;
-        self.dropped = 0;
+        take_dropped();
         self.clock_offset_ns = clock_step_ns();
     }
 }
@@ -304,7 +311,7 @@ impl Buffer {
     /// Gives the buffer back to its client.
     pub fn complete(self, client: &Client) {
         // SAFETY: the client registered the function for this use, and the memory is the one it handed out.
-        watch::during(|| unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) });
+        watch::during(0, || unsafe { (client.complete)(std::ptr::null_mut(), 0, self.at, self.size, self.used) });
         // Counted once the client has seen them, so that a test may wait for the count.
         counters::RECORDS_DELIVERED.add(self.records);
         counters::BUFFERS_COMPLETED.add(1);

@@ -123,7 +123,7 @@ fn deliver(domain: u32, cbid: u32, data: *const c_void) {
     let Some(subscriber) = (unsafe { subscriber.as_ref() }) else { return };
     counters::CALLBACKS.add(1);
     // SAFETY: by the contract of `cuptiSubscribe`; `data` is what the domain and id call for, valid during the call.
-    watch::during(|| unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) });
+    watch::during(0, || unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) });
 }
 
 /// `CUpti_ResourceData`.

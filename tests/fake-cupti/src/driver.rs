@@ -40,6 +40,11 @@ pub fn pass_the_lock() {
     }
 }
 
+/// Whether the calling thread holds the driver lock.
+pub fn holds_the_lock() -> bool {
+    door().is_some_and(|door| (door.holds_lock)())
+}
+
 fn find_register() -> Option<RegisterHooks> {
     // SAFETY: a NUL-terminated name; RTLD_NOLOAD runs no code, it only looks.
     let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };

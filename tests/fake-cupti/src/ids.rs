@@ -79,6 +79,7 @@ pub unsafe extern "C" fn cuptiActivityRegisterTimestampCallback(clock: Option<Ti
 /// `string` may be written, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetResultString(code: CuptiResult, string: *mut *const c_char) -> CuptiResult {
+    fault!("result_string");
     match result::name(code) {
         // SAFETY: by contract.
         Some(name) => unsafe { give(string, name.as_ptr()) },

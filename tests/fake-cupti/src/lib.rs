@@ -13,7 +13,7 @@
 //! - a plain flush keeps back a buffer that holds an unfinished record; a forced one delivers it with zero times, and
 //!   never again;
 //! - with GRAPH_TRACE on a graph's launch is one record; without, one for each kernel node;
-//! - NVTX ranges become MARKER records (`InitializeInjectionNvtx2`, with the name of `NVTX_INJECTION64_PATH`'s library);
+//! - NVTX ranges become MARKER records, in an application whose `NVTX_INJECTION64_PATH` names this library;
 //! - switching MEMCPY off in a process that has copied ends it: the real one's worker thread then frees a record's
 //!   bookkeeping twice, sooner or later;
 //! - after `cuptiFinalize` buffers still held are forgotten, never touched and never returned: flush first.
@@ -41,10 +41,12 @@
 //! A fault's name is the function's without `cupti` or `cuptiActivity`, in snake case: `subscribe`, `unsubscribe`,
 //! `finalize`, `enable_callback`, `enable_domain`, `register_callbacks`, `enable`, `enable.MEMCPY`, `disable`, `flush`,
 //! `get_next_record`, `dropped`, `set_attribute`, `get_attribute`, `timestamp_callback`, `timestamp`, `version`, `crc`,
-//! `ids`, `nvtx`. The call then returns the code and does nothing else. A flush that `flush_hang` hits never returns.
+//! `ids`, `result_string`, `nvtx`. The call then returns the code and does nothing else. A flush that `flush_hang` hits
+//! never returns.
 //!
 //! [`counters`] says what really happened, for tests. A library in the process that exports `callback_watch_enter` and
-//! `callback_watch_leave` is told, on the calling thread, when a callback of the client begins and ends.
+//! `callback_watch_leave` is told, on the calling thread, when a callback of the client begins and ends; one that also
+//! exports `callback_watch_held` and `callback_watch_wait`, under which locks, and when a thread waits for the worker.
 
 mod activity;
 mod buffers;

@@ -11,6 +11,7 @@ use crate::buffers::{self, Take};
 use crate::completers;
 use crate::driver;
 use crate::ids::realtime_ns;
+use crate::watch;
 
 struct Desk {
     /// Passes asked for, and the last one that is over.
@@ -47,6 +48,7 @@ pub fn pass(take: Take) -> bool {
     if !start() || THREAD.get().is_some_and(|id| *id == Some(std::thread::current().id())) {
         return false;
     }
+    watch::before_a_wait();
     let mut desk = desk();
     desk.asked += 1;
     desk.forced |= take == Take::Forced;

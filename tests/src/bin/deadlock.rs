@@ -3,7 +3,8 @@
 //! Runs N rounds of a naive tap, which does a callback's work under the lock that it flushes under, and N rounds of
 //! gputap, on a job that brings that callback from several threads: `--callback module_load` (the default: cubin CRCs, on
 //! a job that loads modules lazily), `module_unload`, `context_create`, `context_destroy`, `launch`, `synchronize`, or
-//! `all`. A line for each says `naive hung A of N; gputap hung B of N`; the exit code is 0 only when A = N and B = 0.
+//! `all`. The last line is `naive hung A of N; gputap hung B of N`, over all of them; the exit code is 0 only when A = N
+//! and B = 0.
 //! `--with-locking` also runs a tap whose callback takes a lock that no flusher holds; it must not hang either.
 
 use std::process::ExitCode;
@@ -44,33 +45,62 @@ fn main() -> ExitCode {
 }
 
 fn prove_all(settings: &Settings) -> Result<bool, DeadlockError> {
-    let mut good = true;
+    let mut total = Proof::default();
     for &callback in &settings.callbacks {
-        good &= prove(&Rounds { callback, ..settings.rounds.clone() }, settings.with_locking)?;
+        let proof = prove(&Rounds { callback, ..settings.rounds.clone() }, settings.with_locking)?;
+        if settings.callbacks.len() > 1 {
+            println!("{}: {proof}", callback.name());
+        }
+        total.add(&proof);
     }
-    Ok(good)
+    println!("{total}");
+    Ok(total.naive == total.rounds && total.locking == 0 && total.gputap == 0)
 }
 
-fn prove(rounds: &Rounds, with_locking: bool) -> Result<bool, DeadlockError> {
+/// How many rounds there were, and how many of them hung.
+#[derive(Default)]
+struct Proof {
+    rounds: usize,
+    naive: usize,
+    locking: usize,
+    gputap: usize,
+}
+
+impl Proof {
+    fn add(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.naive += other.naive;
+        self.locking += other.locking;
+        self.gputap += other.gputap;
+    }
+}
+
+impl std::fmt::Display for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { rounds, naive, gputap, .. } = self;
+        write!(f, "naive hung {naive} of {rounds}; gputap hung {gputap} of {rounds}")
+    }
+}
+
+fn prove(rounds: &Rounds, with_locking: bool) -> Result<Proof, DeadlockError> {
     let n = rounds.rounds;
-    let callback = rounds.callback.name();
     let naive = rounds.run(Tap::Naive)?;
     if let Some(stacks) = &naive.first_stacks {
         println!("stacks of the first hang under the naive tap:\n{stacks}");
     }
-    let mut good = naive.hung == n;
+    let mut proof = Proof { rounds: n, naive: naive.hung, ..Proof::default() };
     if with_locking {
         let locking = rounds.run(Tap::Locking)?;
-        println!("{callback}: locking hung {} of {n} ({} callbacks)", locking.hung, locking.callbacks);
-        good &= locking.hung == 0;
+        println!("locking hung {} of {n} ({} callbacks)", locking.hung, locking.callbacks);
+        proof.locking = locking.hung;
     }
     let gputap = rounds.run(Tap::Gputap)?;
     if let Some(stacks) = &gputap.first_stacks {
         println!("stacks of the first hang under gputap:\n{stacks}");
     }
     println!("gputap: {} modules loaded, {} kernels launched", gputap.module_loads, gputap.kernels);
-    println!("{callback}: naive hung {} of {n}; gputap hung {} of {n}", naive.hung, gputap.hung);
-    Ok(good && gputap.hung == 0)
+    proof.gputap = gputap.hung;
+    Ok(proof)
 }
 
 fn settings(mut words: impl Iterator<Item = String>) -> Result<Settings, String> {

@@ -253,6 +253,12 @@ impl Cuda {
         *unsafe { self.library.get::<LaunchKernel>(b"cuLaunchKernel\0") }.expect("exported")
     }
 
+    /// Tells whether the calling thread holds the driver lock.
+    pub fn holds_lock_function(&self) -> extern "C" fn() -> bool {
+        // SAFETY: the fake's own function, of this type; the library is never unloaded.
+        *unsafe { self.library.get::<extern "C" fn() -> bool>(b"fake_cuda_holds_driver_lock\0") }.expect("exported")
+    }
+
     pub fn copy_to_device(&self, to: u64, bytes: &'static [u8], stream: Handle) -> u32 {
         call!(self, "cuMemcpyHtoDAsync_v2", fn(u64, *const u8, usize, Handle), to, bytes.as_ptr(), bytes.len(), stream)
     }

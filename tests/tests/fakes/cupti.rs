@@ -1,7 +1,7 @@
 //! The fake CUPTI, called as a tap calls it. What its callbacks bring is kept in statics of this process.
 
 use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
@@ -66,6 +66,7 @@ unsafe impl Send for Record {}
 static EVENTS: Mutex<Vec<Event>> = Mutex::new(Vec::new());
 static DURING: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 static RECORDS: Mutex<Vec<Record>> = Mutex::new(Vec::new());
+static DELIVERED_BYTES: AtomicU64 = AtomicU64::new(0);
 static COMPLETERS: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
 /// The size of the next buffers; 0 gives one of no size, `usize::MAX` none at all.
 pub static BUFFER_BYTES: AtomicUsize = AtomicUsize::new(4096);
@@ -230,6 +231,11 @@ pub fn records() -> Vec<Record> {
     std::mem::take(&mut *lock(&RECORDS))
 }
 
+/// The bytes of records since the last question.
+pub fn delivered_bytes() -> u64 {
+    DELIVERED_BYTES.swap(0, Ordering::Relaxed)
+}
+
 /// The threads that have brought records so far.
 pub fn completers() -> usize {
     lock(&COMPLETERS).len()
@@ -377,6 +383,7 @@ unsafe extern "C" fn on_buffer_requested(buffer: *mut *mut u8, size: *mut usize,
 unsafe extern "C" fn on_buffer_completed(_: *mut c_void, _: u32, buffer: *mut u8, _size: usize, valid: usize) {
     // SAFETY: stored from a function pointer of this type when the library was loaded.
     let next = unsafe { std::mem::transmute::<usize, NextRecord>(NEXT_RECORD.load(Ordering::Relaxed)) };
+    DELIVERED_BYTES.fetch_add(valid as u64, Ordering::Relaxed);
     let mut record = std::ptr::null_mut();
     // SAFETY: by contract; `record` is null or the one before.
     while unsafe { next(buffer, valid, &raw mut record) } == 0 {

@@ -10,5 +10,6 @@ mod damage;
 mod driver_lock;
 mod graphs;
 mod host;
+mod lock_watch;
 mod nvtx;
 mod settings;
