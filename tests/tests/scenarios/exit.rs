@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::job::{Job, generated, spec};
 use crate::reading::{is_unknown, read_to_the_end, read_until_delivered, wait_for_state};
 
-/// A flush that never comes back costs the exit 1.5 s, and no more than this on a machine that is busy with other tests.
+/// No end of a process takes longer on a machine that is busy with other tests; life/exit_time.rs measures.
 const BOUND: Duration = Duration::from_secs(5);
 /// So long that no flush of the timer's comes between: all is with CUPTI when the process ends.
 const NO_FLUSH: (&str, &str) = ("GPUTAP_FLUSH_MS", "60000");

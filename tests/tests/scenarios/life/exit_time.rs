@@ -1,0 +1,61 @@
+//! What a tap adds to an exit.
+
+use std::time::Duration;
+
+use gputap_ringbuf::event::ALL_KINDS;
+
+use crate::app::App;
+use crate::reading::wait_until_recording;
+
+const RUNS: usize = 9;
+
+/// The promise is 200 ms. Measured from outside on a machine that is busy with other tests; a handler that waited a
+/// second would still be seen.
+const PROMISE: Duration = Duration::from_millis(200);
+const BUSY_MACHINE: Duration = Duration::from_millis(400);
+
+fn median(mut run: impl FnMut() -> Duration) -> Duration {
+    let mut took: Vec<_> = (0..RUNS).map(|_| run()).collect();
+    took.sort();
+    took[RUNS / 2]
+}
+
+fn untapped() -> Duration {
+    let bare = |command: &mut std::process::Command| _ = command.env_remove("CUDA_INJECTION64_PATH");
+    let mut app = App::start_prepared("gputap_shim", &[], bare);
+    app.ask("init");
+    app.load(1);
+    app.launch(1_000);
+    app.end("exit").0
+}
+
+/// Recording for a reader, with a thousand records that CUPTI still has.
+fn tapped(faults: &str) -> Duration {
+    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUPTI_FAULTS", faults)]);
+    let session = app.session(ALL_KINDS);
+    match faults {
+        "" => wait_until_recording(&app.attached()),
+        // The flush at the start of a recording is the one that hangs.
+        _ => while app.did().flushes == 0 {},
+    }
+    app.load(1);
+    app.launch(1_000);
+    let took = app.end("exit").0;
+    drop(session);
+    took
+}
+
+#[test]
+fn a_flush_that_never_returns_adds_at_most_200_ms() {
+    let (bare, hung) = (median(untapped), median(|| tapped("flush_hang=1")));
+    println!("median exit: {bare:?} untapped, {hung:?} with a flush that never returns");
+    assert!(hung < bare + PROMISE + BUSY_MACHINE, "{hung:?}, untapped {bare:?}");
+}
+
+#[test]
+fn an_exit_with_a_prompt_flush_waits_for_nothing_else() {
+    let (bare, tapped) = (median(untapped), median(|| tapped("")));
+    println!("median exit: {bare:?} untapped, {tapped:?} tapped");
+    // Less than the handler waits for a flush that does not come.
+    assert!(tapped < bare + Duration::from_millis(100), "{tapped:?}, untapped {bare:?}");
+}
