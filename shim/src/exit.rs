@@ -17,11 +17,12 @@ enum Phase {
 static PHASE: Mutex<Phase> = Mutex::new(Phase::Running);
 static CHANGED: Condvar = Condvar::new();
 
-/// The longest that our exit handler waits. An exit may become 200 ms longer and no more, whatever CUPTI does: the rest is
-/// for the handler's own waking on a busy machine. A last flush takes a few milliseconds, tens where CUPTI holds all of the
-/// pool; one that is not back by then waits for something that this process is not going to give it (a lock of the driver
-/// that the exiting thread holds). What it would have brought is unknown: the state stays what it was, and readers say so.
-const PATIENCE: Duration = Duration::from_millis(150);
+/// The longest that our exit handler waits. An exit may become 200 ms longer and no more, whatever CUPTI does; what is
+/// left of them is for waking up on a busy machine, and for the kernel, which takes a gigabyte of reserved memory down in
+/// some 80 ms. A last flush takes a few milliseconds, tens where CUPTI holds the whole pool; one that is not back by then
+/// waits for what this process may never give it (a lock of the driver that the exiting thread holds). What it would have
+/// brought is unknown: the state stays what it was, and readers say so.
+const PATIENCE: Duration = Duration::from_millis(120);
 
 /// Start-up: arranges for the last flush. `_exit`, abort and SIGKILL pass it by.
 pub fn arrange() -> bool {

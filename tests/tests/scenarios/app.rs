@@ -11,11 +11,11 @@ use gputap_ringbuf::discover::Found;
 use gputap_sim_job::{CubinKernel, generate_cubin};
 use gputap_tests::{Watched, child_command, is_child};
 
-use crate::cuda::{Cuda, Handle};
+use crate::cuda::{Cuda, Handle, cubin};
 use crate::cupti::Cupti;
 use crate::job::tap;
-pub use crate::life::inside::driver::Launch;
 use crate::life::inside::driver;
+pub use crate::life::inside::driver::Launch;
 use crate::reading::{self, LIMIT};
 
 const NAME: &str = "app::app";
@@ -147,6 +147,12 @@ impl App {
         (took, self.child.end().expect("reaped").0)
     }
 
+    /// Ends the application's input, so that its main thread returns: as [`App::end`].
+    pub fn end_of_input(mut self) -> (Duration, ExitStatus) {
+        self.child.stdin = None;
+        self.over("the end of its input")
+    }
+
     /// Kills the application with SIGKILL and reaps it.
     pub fn kill(self) {
         self.child.end().expect("killed and reaped");
@@ -161,12 +167,8 @@ fn app() {
     }
     // The test runner has begun a line.
     println!();
-    let mut inside = Inside {
-        cuda: Cuda::load(),
-        context: std::ptr::null_mut(),
-        function: std::ptr::null_mut(),
-        subscriber: None,
-    };
+    let mut inside =
+        Inside { cuda: Cuda::load(), context: std::ptr::null_mut(), function: std::ptr::null_mut(), subscriber: None };
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let answer = inside.obey(&line);
         println!("{ANSWER}{answer}");
@@ -262,6 +264,13 @@ impl Inside {
         self.launch(launches);
         driver::destroy_context(context);
         assert_eq!(self.cuda.set_current(self.context), 0);
+    }
+
+    /// Launches a kernel that takes so long, and does not wait for it.
+    pub fn launch_long(&mut self, seconds: u64) {
+        let module = self.cuda.load_module(&cubin("long", seconds * 1_000_000_000)).expect("a cubin");
+        self.function = self.cuda.function(module, "long").expect("its kernel");
+        self.queue(1);
     }
 
     /// As cudaDeviceReset: the context goes with all that is in it, and the next use makes another one.

@@ -10,7 +10,7 @@ use gputap_ringbuf::header::status::State;
 use gputap_tests::artifact;
 
 use crate::app::App;
-use crate::reading::{is_unknown, read_to_the_end, total_lost, wait_until_recording};
+use crate::reading::{is_unknown, read_to_the_end, total_lost, wait_for_state, wait_until_recording};
 
 /// On a machine that is busy with other tests; `exit_time.rs` measures.
 const BOUND: Duration = Duration::from_secs(5);
@@ -48,18 +48,14 @@ fn abort_is_an_abort() {
 /// Nothing waits for the kernels; their records come without an end, and count.
 #[test]
 fn exit_while_kernels_run_brings_their_records_and_does_not_wait_for_them() {
-    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUDA_QUEUE_MS", "60000")]);
+    let (mut app, mut session) = holding(&[("FAKE_CUDA_QUEUE_MS", "3600000")]);
     let tap = app.attached();
-    let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&tap);
-    app.load(1);
-    // Of 2 us each: work for half a minute or so would be too many; a second is long enough.
-    app.queue(500_000);
-    let written = app.did().records_written;
+    (0..3).for_each(|_| assert_eq!(app.ask("long 600"), "ok"));
     let (took, status) = app.end("exit");
     assert!(status.success() && took < BOUND, "{status} after {took:?}");
     let snapshot = read_to_the_end(&mut session, &mut NoSink);
-    assert_eq!((written, snapshot.counts.attempted), (500_001, 500_001), "{:?}", snapshot.counts);
+    let counts = &snapshot.counts;
+    assert_eq!((counts.attempted, counts.delivered, counts.flagged_times), (103, 103, 3), "{counts:?}");
     assert_eq!(tap.status().state, Some(State::Exited));
 }
 
@@ -110,6 +106,41 @@ fn exit_from_a_thread_that_is_inside_the_driver() {
     app.launch(99);
     assert_eq!(app.did().records_written, 100);
     ends_without_a_flush(app, "exit-with-lock", 5, session);
+}
+
+/// What was still running when the last lease ended stayed with CUPTI, although nobody records by then.
+#[test]
+fn what_cupti_held_is_unknown_of_an_idle_tap_too() {
+    for words in ["exit-with-lock", "_exit"] {
+        let env = [("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUDA_QUEUE_MS", "3600000")];
+        let mut app = App::start_without_driver("gputap_shim", &env);
+        app.ask("door");
+        app.ask("init");
+        let (found, tap) = (app.found(), app.attached());
+        let session = app.session(ALL_KINDS);
+        wait_until_recording(&tap);
+        app.ask("long 600");
+        drop(session);
+        wait_for_state(&tap, State::Idle);
+        let mut late = crate::reading::session(&found, 0);
+        app.end(words);
+        let snapshot = read_to_the_end(&mut late, &mut NoSink);
+        assert_eq!(snapshot.counts.attempted, 0, "{words}");
+        assert!(is_unknown(&snapshot, "held_by_cupti"), "{words}: {:?}", snapshot.counts);
+    }
+}
+
+/// The main thread returns, as most programs end.
+#[test]
+fn the_end_of_main_is_an_ordinary_exit() {
+    let (app, mut session) = holding(&[]);
+    let tap = app.attached();
+    let (took, status) = app.end_of_input();
+    assert!(status.success() && took < BOUND, "{status} after {took:?}");
+    let snapshot = read_to_the_end(&mut session, &mut NoSink);
+    assert_eq!((snapshot.counts.attempted, snapshot.counts.delivered), (100, 100), "{:?}", snapshot.counts);
+    assert!(!is_unknown(&snapshot, "held_by_cupti"));
+    assert_eq!(tap.status().state, Some(State::Exited));
 }
 
 /// Exit at any moment of threads that load, launch and unload, and of buffers that are being completed.

@@ -59,10 +59,13 @@ pub fn obey(inside: &mut Inside, words: &[&str]) -> Option<String> {
             inside.reset_device();
             ok()
         }
+        // Ends.
+        ["long", _] => {
+            inside.launch_long(number(1));
+            ok()
+        }
         // SAFETY: runs the handlers of at_quick_exit, of which there are none.
         ["quick_exit"] => unsafe { quick_exit(0) },
-        // SAFETY: no memory is passed.
-        ["raise", _] => unsafe { libc::raise(number(1) as i32) }.to_string(),
         _ => return None,
     })
 }

@@ -32,7 +32,15 @@ fn descriptors() -> Vec<String> {
             // The list's own is closed by now.
             let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
             // Of a pipe the number differs from run to run, of a file the folder.
-            let kind = target.split(":[").next().unwrap_or_default().rsplit('/').next().unwrap_or_default().to_owned();
+            let kind = target
+                .trim_end_matches(" (deleted)")
+                .split(":[")
+                .next()
+                .unwrap_or_default()
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             Some((number, kind))
         })
         .collect();

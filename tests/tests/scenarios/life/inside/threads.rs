@@ -192,4 +192,3 @@ pub fn add_exit_handler(works_ms: u64) -> String {
     assert_eq!(unsafe { libc::atexit(work) }, 0);
     String::from("ok")
 }
-
