@@ -110,7 +110,7 @@ fn a_child_made_while_another_thread_is_inside_a_callback_leaves_at_once() {
     for words in ["child fork exit", "child fork _exit", "child clone exit", "child clone _exit"] {
         assert_eq!(code(&app.ask(words)), 7, "{words}");
     }
-    app.ask("release");
+    app.ask("thaw");
     app.load(1);
     assert!(tap.counters().get(Counter::ModuleLoads) >= 2);
     let written = app.did().records_written;

@@ -33,7 +33,7 @@ pub fn obey(inside: &mut Inside, words: &[&str]) -> Option<String> {
         ["door"] => threads::open_the_door(),
         ["exit-with-lock"] => threads::exit_with_the_drivers_lock(),
         ["freeze"] => threads::freeze_in_a_callback(inside),
-        ["release"] => threads::release(),
+        ["thaw"] => threads::thaw(),
         ["exit-in-callback"] => threads::exit_in_a_callback(inside),
         ["busy", _] => threads::start_busy(inside, number(1)),
         ["late-handler", _] => threads::add_exit_handler(number(1)),

@@ -54,7 +54,7 @@ const MISSED: u32 = 1;
 const INSIDE: u32 = 2;
 /// What the handler does once it has found the thread in a callback.
 static EXITS: AtomicBool = AtomicBool::new(false);
-static RELEASED: AtomicBool = AtomicBool::new(false);
+static THAWED: AtomicBool = AtomicBool::new(false);
 /// `callback_watch_inside` of the preloaded library.
 static WATCH: AtomicUsize = AtomicUsize::new(0);
 
@@ -69,7 +69,7 @@ extern "C" fn on_signal(_: c_int) {
         // SAFETY: runs the exit handlers, from where nobody should: that is the point.
         unsafe { libc::exit(4) };
     }
-    while !RELEASED.load(Ordering::Relaxed) {
+    while !THAWED.load(Ordering::Relaxed) {
         let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         // SAFETY: a whole timespec; nanosleep may be called in a handler.
         unsafe { libc::nanosleep(&raw const millisecond, std::ptr::null_mut()) };
@@ -94,9 +94,9 @@ pub fn exit_in_a_callback(inside: &Inside) -> ! {
 }
 
 /// Lets the stopped thread finish its load, and end.
-pub fn release() -> String {
+pub fn thaw() -> String {
     STOP.store(true, Ordering::Relaxed);
-    RELEASED.store(true, Ordering::Relaxed);
+    THAWED.store(true, Ordering::Relaxed);
     LOADER.lock().expect("held by nobody else").take().expect("started").join().expect("well");
     String::from("ok")
 }
