@@ -16,11 +16,31 @@ use crate::reading::{
     wait_until_recording,
 };
 
-/// `CODE MILLISECONDS` of a child: the code, which came soon.
-fn code(answer: &str) -> i32 {
+/// `CODE MILLISECONDS` of a child.
+fn parts(answer: &str) -> (i32, u64) {
     let (code, took_ms) = answer.split_once(' ').expect("two numbers");
-    assert!(took_ms.parse::<u64>().expect("milliseconds") < 5_000, "{took_ms} ms: it waited for somebody");
-    code.parse().expect("a number")
+    (code.parse().expect("a number"), took_ms.parse().expect("a number"))
+}
+
+fn code(answer: &str) -> i32 {
+    parts(answer).0
+}
+
+/// Has children until one has left in less than an exit waits for the timer, if it is to wait: on a busy machine not every
+/// one does.
+fn leaves_at_once(app: &mut App, words: &str) {
+    const SOON_MS: u64 = 100;
+    let mut took_ms = u64::MAX;
+    wait_for(
+        "a child that waits for nobody",
+        || words.into(),
+        || {
+            let (code, this_ms) = parts(&app.ask(words));
+            assert_eq!(code, 7, "{words}");
+            took_ms = took_ms.min(this_ms);
+            (took_ms < SOON_MS).then_some(())
+        },
+    );
 }
 
 /// For children that call the driver: they have its lock as it was, and CUPTI's worker holds it for a moment in a flush.
@@ -81,6 +101,7 @@ fn workers_that_outlive_a_killed_job_do_not_keep_its_tap_alive() {
 #[test]
 fn a_child_leaves_as_it_wants() {
     let mut app = App::start(&[("GPUTAP_START", "blackbox"), NO_FLUSH]);
+    let tap = app.attached();
     let mut session = app.session(ALL_KINDS);
     (1..=4).for_each(|seed| app.load(seed));
     for how in ["fork", "clone"] {
@@ -92,6 +113,7 @@ fn a_child_leaves_as_it_wants() {
         }
     }
     app.launch(96);
+    assert_eq!(tap.counters().get(Counter::ModuleLoads), 4, "the children's modules are not the parent's");
     app.end("exit");
     let snapshot = read_to_the_end(&mut session, &mut NoSink);
     assert_eq!((snapshot.counts.attempted, snapshot.counts.delivered), (100, 100), "{:?}", snapshot.counts);
@@ -108,7 +130,7 @@ fn a_child_made_while_another_thread_is_inside_a_callback_leaves_at_once() {
     let mut session = app.session(ALL_KINDS);
     app.ask("freeze");
     for words in ["child fork exit", "child fork _exit", "child clone exit", "child clone _exit"] {
-        assert_eq!(code(&app.ask(words)), 7, "{words}");
+        leaves_at_once(&mut app, words);
     }
     app.ask("thaw");
     app.load(1);
@@ -128,8 +150,9 @@ fn a_child_made_while_the_timer_flushes_leaves_at_once() {
     let tap = app.attached();
     wait_for("a flush", || format!("{:?}", tap.status()), || (app.did().flushes > 0).then_some(()));
     for words in ["child fork exit launch", "child clone exit launch", "child fork exit", "child clone exit"] {
-        assert_eq!(code(&app.ask(words)), 7, "{words}");
+        leaves_at_once(&mut app, words);
     }
+    assert_eq!(tap.counters().get(Counter::ModuleLoads), 0, "the children's modules are not the parent's");
 }
 
 /// Many, at any moment of a timer that flushes all the time and of threads that load and launch.
