@@ -5,7 +5,7 @@ use std::time::Duration;
 use gputap_ringbuf::event::ALL_KINDS;
 
 use crate::app::App;
-use crate::reading::wait_until_recording;
+use crate::reading::{wait_for, wait_until_recording};
 
 const RUNS: usize = 9;
 
@@ -52,10 +52,21 @@ fn a_flush_that_never_returns_adds_at_most_200_ms() {
     assert!(hung < bare + PROMISE + BUSY_MACHINE, "{hung:?}, untapped {bare:?}");
 }
 
+/// A handler that waited its full time would do so every time; on a busy machine not every run tells.
 #[test]
 fn an_exit_with_a_prompt_flush_waits_for_nothing_else() {
-    let (bare, tapped) = (median(untapped), median(|| tapped("")));
-    println!("median exit: {bare:?} untapped, {tapped:?} tapped");
-    // Less than the handler waits for a flush that does not come.
-    assert!(tapped < bare + Duration::from_millis(100), "{tapped:?}, untapped {bare:?}");
+    const LESS_THAN_A_HANG: Duration = Duration::from_millis(100);
+    let (bare, median_tapped) = (median(untapped), median(|| tapped("")));
+    println!("median exit: {bare:?} untapped, {median_tapped:?} tapped");
+    let mut fastest = median_tapped;
+    wait_for(
+        "a prompt exit",
+        || format!("median {median_tapped:?}"),
+        || {
+            if fastest >= bare + LESS_THAN_A_HANG {
+                fastest = fastest.min(tapped(""));
+            }
+            (fastest < bare + LESS_THAN_A_HANG).then_some(())
+        },
+    );
 }
