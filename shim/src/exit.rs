@@ -2,7 +2,10 @@
 
 use gputap_callbacks::tapped;
 use std::{
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,15 +20,21 @@ enum Phase {
 static PHASE: Mutex<Phase> = Mutex::new(Phase::Running);
 static CHANGED: Condvar = Condvar::new();
 
-/// The longest that our exit handler waits. An exit may become 200 ms longer and no more, whatever CUPTI does; what is
-/// left of them is for waking up on a busy machine, and for the kernel, which takes a gigabyte of reserved memory down in
-/// some 80 ms. A last flush takes a few milliseconds, tens where CUPTI holds the whole pool; one that is not back by then
-/// waits for what this process may never give it (a lock of the driver that the exiting thread holds). What it would have
-/// brought is unknown: the state stays what it was, and readers say so.
-const PATIENCE: Duration = Duration::from_millis(120);
+/// The longest that our exit handler waits, unless GPUTAP_EXIT_MS says otherwise. An exit may become 200 ms longer and no
+/// more, whatever CUPTI does; what is left of them is for waking up on a busy machine, and for the kernel, which takes 100 MB
+/// of reserved memory down in some 10 ms. A last flush takes a few milliseconds, tens where CUPTI holds the whole pool; one
+/// that is not back by then waits for what this process may never give it (a lock of the driver that the exiting thread
+/// holds), or for a processor. What it would have brought is unknown: the state stays what it was, and readers say so.
+const PATIENCE_MS: u64 = 150;
+/// A typing error does not make an exit last for ever.
+const MOST_PATIENCE_MS: u64 = 60_000;
 
-/// Start-up: arranges for the last flush. `_exit`, abort and SIGKILL pass it by.
+static PATIENCE: AtomicU64 = AtomicU64::new(PATIENCE_MS);
+
+/// Start-up: arranges for the last flush. `_exit`, `quick_exit`, abort and SIGKILL pass it by.
 pub fn arrange() -> bool {
+    let wanted_ms = std::env::var("GPUTAP_EXIT_MS").ok().and_then(|text| text.parse().ok());
+    PATIENCE.store(wanted_ms.map_or(PATIENCE_MS, |ms: u64| ms.min(MOST_PATIENCE_MS)), Ordering::Relaxed);
     // SAFETY: the handler is a plain function of this library, which is never unloaded.
     unsafe { libc::atexit(at_exit) == 0 }
 }
@@ -41,7 +50,8 @@ extern "C" fn at_exit() {
     }
     *phase = Phase::Ending;
     CHANGED.notify_all();
-    let _ = CHANGED.wait_timeout_while(phase, PATIENCE, |p| *p != Phase::Ended);
+    let patience = Duration::from_millis(PATIENCE.load(Ordering::Relaxed));
+    let _ = CHANGED.wait_timeout_while(phase, patience, |p| *p != Phase::Ended);
 }
 
 /// The timer's rest: at most `rest`, less if the process ends. Gives true when it ends.

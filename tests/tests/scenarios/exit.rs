@@ -7,7 +7,7 @@ use gputap_ringbuf::event::ALL_KINDS;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::App;
-use crate::job::{Job, generated, spec};
+use crate::job::{Job, ORDINARY_PATIENCE, generated, spec};
 use crate::reading::{is_unknown, read_to_the_end, read_until_delivered, wait_for_state};
 
 /// No end of a process takes longer on a machine that is busy with other tests; life/exit_time.rs measures.
@@ -35,7 +35,12 @@ fn an_ordinary_exit_delivers_the_last_records() {
 /// It hangs from the first flush on: the records are with CUPTI, and the timer is in the flush.
 #[test]
 fn a_flush_that_hangs_does_not_keep_the_process() {
-    let env = [("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "1"), ("FAKE_CUPTI_FAULTS", "flush_hang=1")];
+    let env = [
+        ("GPUTAP_START", "blackbox"),
+        ("GPUTAP_FLUSH_MS", "1"),
+        ("FAKE_CUPTI_FAULTS", "flush_hang=1"),
+        ORDINARY_PATIENCE,
+    ];
     let mut app = App::start(&env);
     let tap = app.attached();
     let mut session = app.session(0);
@@ -54,7 +59,7 @@ fn a_flush_that_hangs_does_not_keep_the_process() {
 /// The same where the first flush is the one that a lease's end or the exit asks for.
 #[test]
 fn a_last_flush_that_hangs_does_not_keep_the_process() {
-    let mut app = App::start(&[NO_FLUSH, ("FAKE_CUPTI_FAULTS", "flush_hang=1")]);
+    let mut app = App::start(&[NO_FLUSH, ("FAKE_CUPTI_FAULTS", "flush_hang=1"), ORDINARY_PATIENCE]);
     let session = app.session(ALL_KINDS);
     wait_for_state(&app.attached(), State::Recording);
     app.load(1);

@@ -13,7 +13,6 @@ use super::distant::{Distant, reap};
 use crate::app::App;
 use crate::reading::{
     command, is_unknown, read_to_the_end, read_until_delivered, step_until, total_lost, wait_for, wait_for_state,
-    wait_until_recording,
 };
 
 /// `CODE MILLISECONDS` of a child.
@@ -212,9 +211,8 @@ fn a_program_that_is_executed_finds_nothing_of_the_tap() {
 #[test]
 fn a_program_that_is_executed_has_its_own_tap() {
     for way in WAYS {
-        let mut app = App::start(&[("GPUTAP_FLUSH_MS", "5")]);
+        let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
         let mut session = app.session(ALL_KINDS);
-        wait_until_recording(&app.attached());
         app.load(1);
         let mut distant = Distant::new();
         app.ask(&format!("run {way} {}", distant.folder()));
@@ -222,7 +220,6 @@ fn a_program_that_is_executed_has_its_own_tap() {
         distant.ask("init");
         assert_ne!(distant.found().segment, app.found().segment);
         let mut of_child = crate::reading::session(&distant.found(), ALL_KINDS);
-        wait_until_recording(&distant.attached());
         distant.ask("load 2");
         distant.ask("launch 199");
         app.launch(99);
@@ -239,10 +236,9 @@ fn a_program_that_is_executed_has_its_own_tap() {
 /// Whose reader never meets what a child did.
 #[test]
 fn a_parent_is_read_on_after_its_children_have_gone() {
-    let mut app = App::start(&[NO_FLUSH]);
+    let mut app = App::start(&[("GPUTAP_START", "blackbox"), NO_FLUSH]);
     let found = app.found();
     let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&app.attached());
     (1..=4).for_each(|seed| app.load(seed));
     assert_eq!(code(&app.ask("child fork exit launch")), 7);
     let mut delivered = 0;

@@ -6,15 +6,14 @@ use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::App;
-use crate::reading::{read_to_the_end, total_lost, wait_until_recording};
+use crate::reading::{read_to_the_end, total_lost};
 
 #[test]
 fn a_hundred_contexts_one_after_the_other_are_recorded_whole() {
     for flush_ms in ["1", "60000"] {
-        let mut app = App::start(&[("GPUTAP_FLUSH_MS", flush_ms)]);
+        let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", flush_ms)]);
         let tap = app.attached();
         let mut session = app.session(ALL_KINDS);
-        wait_until_recording(&tap);
         app.ask("contexts 100 49");
         assert_eq!(tap.counters().get(Counter::ModuleLoads), 100);
         assert_eq!(tap.counters().get(Counter::ModuleDuplicates), 92, "eight images");
@@ -28,10 +27,9 @@ fn a_hundred_contexts_one_after_the_other_are_recorded_whole() {
 
 #[test]
 fn a_device_reset_is_no_end() {
-    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "5")]);
+    let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
     let tap = app.attached();
     let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&tap);
     for seed in 0..5 {
         app.load(seed);
         // Not waited for: the reset is.
@@ -39,7 +37,7 @@ fn a_device_reset_is_no_end() {
         app.ask("reset");
     }
     app.load(9);
-    assert_eq!((tap.status().state, tap.counters().get(Counter::ModuleLoads)), (Some(State::Recording), 6));
+    assert_eq!((tap.status().state, tap.counters().get(Counter::ModuleLoads)), (Some(State::BlackBox), 6));
     app.end("exit");
     let snapshot = read_to_the_end(&mut session, &mut NoSink);
     assert_eq!((snapshot.counts.attempted, snapshot.counts.delivered), (1_001, 1_001), "{:?}", snapshot.counts);

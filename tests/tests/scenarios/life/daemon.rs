@@ -8,7 +8,7 @@ use gputap_ringbuf::header::status::State;
 
 use super::distant::{Distant, reap};
 use crate::app::App;
-use crate::reading::{read_to_the_end, wait_for_state, wait_for_status, wait_until_recording};
+use crate::reading::{read_to_the_end, wait_for_state, wait_for_status};
 
 /// For a daemon that has the driver's lock as it was: CUPTI's worker holds it for a moment in a flush.
 const NO_FLUSH: (&str, &str) = ("GPUTAP_FLUSH_MS", "60000");
@@ -24,7 +24,8 @@ fn daemonize(app: &mut App) -> Distant {
 #[test]
 fn a_daemon_that_uses_cuda_has_a_tap() {
     for backing in ["shm", "memfd"] {
-        let mut app = App::start_without_driver("gputap_shim", &[("GPUTAP_BACKING", backing)]);
+        let mut app =
+            App::start_without_driver("gputap_shim", &[("GPUTAP_START", "blackbox"), ("GPUTAP_BACKING", backing)]);
         let mut daemon = daemonize(&mut app);
         daemon.ask("init");
         let portrait = daemon.ask("portrait");
@@ -32,7 +33,6 @@ fn a_daemon_that_uses_cuda_has_a_tap() {
         assert!(matches!(find(app.pid()), Err(FindError::NoTap { .. })), "the parent has no CUDA");
         let mut session = crate::reading::session(&daemon.found(), ALL_KINDS);
         let tap = daemon.attached();
-        wait_until_recording(&tap);
         daemon.ask("load 1");
         daemon.ask("launch 99");
         daemon.tell("exit");
@@ -70,7 +70,8 @@ fn a_daemon_made_of_a_tapped_process_is_untapped() {
 #[test]
 fn a_process_that_closes_all_descriptors_keeps_its_tap() {
     for backing in ["shm", "memfd"] {
-        let mut app = App::start(&[("GPUTAP_BACKING", backing), ("GPUTAP_FLUSH_MS", "5")]);
+        let mut app =
+            App::start(&[("GPUTAP_BACKING", backing), ("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
         app.load(1);
         // While it reserves memory the timer reads files, as any thread might that is not the application's: whoever
         // closes everything in that moment closes those.
@@ -82,10 +83,9 @@ fn a_process_that_closes_all_descriptors_keeps_its_tap() {
         assert!(open.parse::<u32>().expect("a number") > 900, "{open}");
         let tap = app.attached();
         let mut session = app.session(ALL_KINDS);
-        wait_until_recording(&tap);
         // Much room is reserved, and a second of turns goes by.
         (2..40).for_each(|seed| app.load(seed));
-        app.launch(62);
+        app.launch(61);
         let heartbeat_ns = tap.status().heartbeat_ns;
         wait_for_status(&tap, "turns", |status| status.heartbeat_ns > heartbeat_ns + 1_200_000_000);
         assert_eq!(app.ask("still-open"), open, "a descriptor of the application's was closed");

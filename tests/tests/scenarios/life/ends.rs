@@ -10,6 +10,7 @@ use gputap_ringbuf::header::status::State;
 use gputap_tests::artifact;
 
 use crate::app::App;
+use crate::job::ORDINARY_PATIENCE;
 use crate::reading::{is_unknown, read_to_the_end, total_lost, wait_for_state, wait_until_recording};
 
 /// On a machine that is busy with other tests; `exit_time.rs` measures.
@@ -18,10 +19,9 @@ const BLACK_BOX: (&str, &str) = ("GPUTAP_START", "blackbox");
 
 /// Records of 100 launches are with CUPTI when it ends.
 fn holding(env: &[(&str, &str)]) -> (App, Session) {
-    let env: Vec<_> = env.iter().copied().chain([("GPUTAP_FLUSH_MS", "60000")]).collect();
+    let env: Vec<_> = env.iter().copied().chain([BLACK_BOX, ("GPUTAP_FLUSH_MS", "60000")]).collect();
     let mut app = App::start(&env);
     let session = app.session(ALL_KINDS);
-    wait_until_recording(&app.attached());
     app.load(1);
     app.launch(99);
     (app, session)
@@ -61,7 +61,12 @@ fn exit_while_kernels_run_brings_their_records_and_does_not_wait_for_them() {
 
 fn with_watch(app: impl FnOnce(&[(&str, &str)])) {
     let preload = artifact("malloc_watch").expect("built");
-    app(&[("LD_PRELOAD", preload.to_str().expect("UTF-8")), BLACK_BOX, ("GPUTAP_FLUSH_MS", "60000")]);
+    app(&[
+        ("LD_PRELOAD", preload.to_str().expect("UTF-8")),
+        BLACK_BOX,
+        ("GPUTAP_FLUSH_MS", "60000"),
+        ORDINARY_PATIENCE,
+    ]);
 }
 
 /// What a bounded exit gives up: all that was with CUPTI.
@@ -98,7 +103,8 @@ fn exit_from_inside_a_callback() {
 
 #[test]
 fn exit_from_a_thread_that_is_inside_the_driver() {
-    let mut app = App::start_without_driver("gputap_shim", &[BLACK_BOX, ("GPUTAP_FLUSH_MS", "60000")]);
+    let mut app =
+        App::start_without_driver("gputap_shim", &[BLACK_BOX, ("GPUTAP_FLUSH_MS", "60000"), ORDINARY_PATIENCE]);
     app.ask("door");
     app.ask("init");
     let session = app.session(ALL_KINDS);
@@ -112,7 +118,7 @@ fn exit_from_a_thread_that_is_inside_the_driver() {
 #[test]
 fn what_cupti_held_is_unknown_of_an_idle_tap_too() {
     for words in ["exit-with-lock", "_exit"] {
-        let env = [("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUDA_QUEUE_MS", "3600000")];
+        let env = [("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUDA_QUEUE_MS", "3600000"), ORDINARY_PATIENCE];
         let mut app = App::start_without_driver("gputap_shim", &env);
         app.ask("door");
         app.ask("init");

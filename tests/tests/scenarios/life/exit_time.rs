@@ -5,6 +5,7 @@ use std::time::Duration;
 use gputap_ringbuf::event::ALL_KINDS;
 
 use crate::app::App;
+use crate::job::ORDINARY_PATIENCE;
 use crate::reading::{wait_for, wait_until_recording};
 
 const RUNS: usize = 9;
@@ -31,7 +32,7 @@ fn untapped() -> Duration {
 
 /// Recording for a reader, with a thousand records that CUPTI still has.
 fn tapped(faults: &str) -> Duration {
-    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUPTI_FAULTS", faults)]);
+    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000"), ("FAKE_CUPTI_FAULTS", faults), ORDINARY_PATIENCE]);
     let session = app.session(ALL_KINDS);
     match faults {
         "" => wait_until_recording(&app.attached()),

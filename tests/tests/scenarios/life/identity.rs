@@ -11,7 +11,7 @@ use gputap_ringbuf::header::status::State;
 use gputap_tests::{child_command, is_child, run_under_watchdog};
 
 use crate::app::App;
-use crate::reading::{LIMIT, read_to_the_end, wait_for_status, wait_until_recording};
+use crate::reading::{LIMIT, read_to_the_end, wait_for_status};
 
 pub const NOBODY: u32 = 65534;
 
@@ -33,10 +33,10 @@ fn a_process_that_gives_up_being_root_keeps_its_tap() {
         return;
     }
     for backing in ["shm", "memfd"] {
-        let mut app = App::start(&[("GPUTAP_BACKING", backing), ("GPUTAP_FLUSH_MS", "5")]);
+        let mut app =
+            App::start(&[("GPUTAP_BACKING", backing), ("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
         let tap = app.attached();
         let mut early = app.session(ALL_KINDS);
-        wait_until_recording(&tap);
         app.load(1);
         app.ask(&format!("user {NOBODY}"));
         let heartbeat_ns = tap.status().heartbeat_ns;

@@ -14,7 +14,7 @@ use gputap_ringbuf::header::status::{Reason, State};
 
 use super::identity::NOBODY;
 use crate::app::App;
-use crate::reading::{read_to_the_end, total_lost, wait_for, wait_for_state, wait_for_status, wait_until_recording};
+use crate::reading::{read_to_the_end, total_lost, wait_for, wait_for_state, wait_for_status};
 
 /// From none to more than enough, before the driver is there. Whatever is missing then, the application runs, and its
 /// tap is whole, or off with a reason, or cannot say even that.
@@ -22,7 +22,8 @@ use crate::reading::{read_to_the_end, total_lost, wait_for, wait_for_state, wait
 fn few_descriptors_are_no_harm() {
     let mut whole = 0;
     for spare in 0..16 {
-        let mut app = App::start_without_driver("gputap_shim", &[("GPUTAP_FLUSH_MS", "5")]);
+        let mut app =
+            App::start_without_driver("gputap_shim", &[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
         app.ask(&format!("spare-descriptors {spare}"));
         app.ask("init");
         app.ask("load 1");
@@ -39,14 +40,13 @@ fn few_descriptors_are_no_harm() {
             continue;
         }
         let mut session = crate::reading::session(&found, ALL_KINDS);
-        wait_until_recording(&tap);
         app.ask("load 2");
         app.ask("launch 99");
         assert!(app.end("exit").1.success());
         let snapshot = read_to_the_end(&mut session, &mut NoSink);
         assert_eq!(
             (snapshot.counts.attempted, snapshot.counts.delivered),
-            (100, 100),
+            (150, 150),
             "{spare}: {:?}",
             snapshot.counts
         );
@@ -109,13 +109,14 @@ fn filler(app: &App) -> PathBuf {
 
 #[test]
 fn a_full_dev_shm_is_passed_by() {
-    let Some(mut app) = with_dev_shm("size=64m\0", &[("GPUTAP_FLUSH_MS", "5")]) else { return };
+    let Some(mut app) = with_dev_shm("size=64m\0", &[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]) else {
+        return;
+    };
     app.ask("fill /dev/shm/filler");
     app.ask("init");
     let tap = app.attached();
     assert_eq!(tap.identity().backing, Backing::Memfd);
     let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&tap);
     app.load(1);
     app.launch(99);
     assert!(app.end("exit").1.success());

@@ -7,9 +7,7 @@ use gputap_ringbuf::event::ALL_KINDS;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::App;
-use crate::reading::{
-    is_unknown, read_to_the_end, read_until_delivered, wait_for, wait_for_state, wait_for_status, wait_until_recording,
-};
+use crate::reading::{is_unknown, read_to_the_end, read_until_delivered, wait_for, wait_for_state, wait_for_status};
 
 fn send(pid: u32, signal: i32) {
     // SAFETY: no memory is passed.
@@ -86,10 +84,9 @@ fn a_process_that_waits_for_its_signals_gets_every_one() {
 
 /// An application with 300 records of its own that CUPTI holds, and 100 that were delivered.
 fn holding() -> (App, gputap_reader::session::Session) {
-    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
+    let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "60000")]);
     let found = app.found();
     let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&app.attached());
     app.load(1);
     app.launch(99);
     crate::reading::command(&found, gputap_ringbuf::control::Command::Flush);
@@ -131,10 +128,9 @@ fn a_handler_that_exits_is_an_ordinary_exit() {
 /// Nobody is told that it stopped; its reader waits, and finds it where it was.
 #[test]
 fn a_process_that_is_stopped_goes_on_where_it_was() {
-    let mut app = App::start(&[("GPUTAP_FLUSH_MS", "5")]);
+    let mut app = App::start(&[("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "5")]);
     let tap = app.attached();
     let mut session = app.session(ALL_KINDS);
-    wait_until_recording(&tap);
     app.load(1);
     app.queue(999);
     send(app.pid(), libc::SIGSTOP);
