@@ -29,6 +29,7 @@ const PATIENCE_MS: u64 = 150;
 /// A typing error does not make an exit last for ever.
 const MOST_PATIENCE_MS: u64 = 60_000;
 
+/// In milliseconds. Written once, before the handler that reads it is registered.
 static PATIENCE: AtomicU64 = AtomicU64::new(PATIENCE_MS);
 
 /// Start-up: arranges for the last flush. `_exit`, `quick_exit`, abort and SIGKILL pass it by.
