@@ -162,7 +162,8 @@ fn children_made_at_any_moment_change_nothing() {
     let mut session = app.session(ALL_KINDS);
     app.ask("busy 2");
     for round in 0..40 {
-        let words = ["child fork exit", "child fork _exit", "child clone exit", "child clone _exit"][round % 4];
+        // After a raw clone among threads that allocate, only `_exit` is safe: the C library's locks stay as they were.
+        let words = ["child fork exit", "child fork _exit", "child clone _exit"][round % 3];
         assert_eq!(code(&app.ask(words)), 7, "{words}");
     }
     app.end("exit");
