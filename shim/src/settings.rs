@@ -1,5 +1,6 @@
 //! The GPUTAP_ variables of the job's environment, read once at start-up.
 
+use crate::exit;
 use gputap_ringbuf::{
     backing::create::BackingChoice,
     event::{self, BASIC_KINDS},
@@ -37,6 +38,8 @@ pub struct Settings {
     pub clock: ClockSource,
     /// GPUTAP_SELFTEST_MS: launches that leave no record for so long are said to.
     pub self_test: Duration,
+    /// GPUTAP_EXIT_MS: an exit waits so long for the last flush.
+    pub exit: Duration,
     /// GPUTAP_LANE_MB, GPUTAP_CUBIN_MB.
     pub sizes: Sizes,
     /// What could not be understood and was left at its default, for people; empty if all was well.
@@ -63,6 +66,7 @@ impl Settings {
             launches: from.choice("GPUTAP_LAUNCHES", &[("0", false), ("1", true)]),
             clock: from.choice("GPUTAP_CLOCK", &CLOCKS),
             self_test: from.milliseconds("GPUTAP_SELFTEST_MS", 1.0, 3_600_000.0, 10_000.0),
+            exit: from.milliseconds("GPUTAP_EXIT_MS", 0.0, 60_000.0, exit::PATIENCE.as_millis() as f64),
             sizes: Sizes { lane_words, cubin_bytes: (cubin_mb as usize) << 20, ..Sizes::DEFAULT },
             complaint: from.complaint,
         }

@@ -39,9 +39,19 @@ pub fn start() {
         Ok(cupti) => start_with(cupti, &settings),
         Err(error) => say_off(off_without(error), &settings),
     }
-    // Objects of processes that died, so that they do not fill /dev/shm. On a thread of its own: it reads what /proc says
-    // of other processes, and one that is stuck in the kernel can hold that up for ever.
-    timer::spawn_quiet("gputap-sweep", || drop(discover::sweep()));
+    timer::spawn_quiet("gputap-sweep", sweep);
+}
+
+/// Takes away objects of processes that died, so that they do not fill /dev/shm. On a thread of its own: it reads what
+/// /proc says of other processes, and one that is stuck in the kernel can hold that up for ever.
+///
+/// With descriptors of its own: it opens and closes thousands, and a job that closes all that it has and opens others
+/// meanwhile (a daemon) would find one of those closed by us, under the number that ours had.
+fn sweep() {
+    // Where this is refused (Linux before 5.9, or a filter) there is only the job's table.
+    // SAFETY: no memory is passed; with UNSHARE it concerns this thread alone, which uses no descriptor of the job's.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, libc::CLOSE_RANGE_UNSHARE) };
+    discover::sweep();
 }
 
 fn off_without(error: NoCupti) -> Off {
@@ -73,7 +83,7 @@ fn start_with(cupti: Cupti, settings: &Settings) {
     match prepared(&cupti, settings) {
         Ok((tapped, timer)) => {
             tapped.tap.publish();
-            if !exit::arrange() || !timer::spawn(timer) {
+            if !exit::arrange(settings.exit) || !timer::spawn(timer) {
                 exit::ended();
                 tapped.tap.status().set_state(State::Off, Reason::NoThread, "");
             }

@@ -34,7 +34,12 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
 
 fn ledger(session: &Session, counters: &Counters) -> Ledger {
     let tally = &session.lanes.tally;
-    let was_recording = matches!(session.last_state, Some(State::Recording | State::BlackBox));
+    let cupti_may_hold = match session.last_state {
+        Some(State::Recording | State::BlackBox) => true,
+        // What was still running at the end of the last lease stays with CUPTI until the next, or the exit.
+        Some(State::Idle) => counters.get(Counter::Flushes) > 0,
+        _ => false,
+    };
     Ledger {
         attempted: counters.attempted,
         delivered: tally.delivered,
@@ -46,7 +51,7 @@ fn ledger(session: &Session, counters: &Counters) -> Ledger {
         lost_by_shim: counters.lost().map(|(counter, count)| (counter.name(), count)).collect(),
         ended: session.ended,
         cut: session.cut,
-        held_by_cupti_unknown: session.ended && was_recording,
+        held_by_cupti_unknown: session.ended && cupti_may_hold,
         thrown_away_unknown: counters.get(Counter::PoolEmpty) > 0,
     }
 }

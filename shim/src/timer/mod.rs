@@ -26,7 +26,10 @@ use gputap_ringbuf::{
     process::{self, monotonic_ns},
     words::MappedWords,
 };
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Free buffers kept ready for CUPTI.
 const BUFFERS_AHEAD: usize = 24;
@@ -81,6 +84,14 @@ impl Timer {
         std::mem::forget(self);
     }
 
+    /// There is no thread: CUPTI is given back, and the segment stays to say so. With the housekeeper would go the
+    /// descriptors by which readers find a memfd.
+    fn give_up(self) {
+        let Timer { recorder, housekeeper, .. } = self;
+        drop(recorder);
+        std::mem::forget(housekeeper);
+    }
+
     fn turn(&mut self, now_ns: u64) {
         self.keep_room();
         let wishes = self.control.poll(now_ns);
@@ -129,14 +140,26 @@ impl Timer {
 /// Starts the thread with every signal blocked, so that no handler of the application ever runs on it.
 pub fn spawn(timer: Timer) -> bool {
     let tap = &timer.tapped.tap;
-    spawn_quiet("gputap-timer", move || {
+    // What a thread was to get is gone where none could be started, unless it is lent.
+    let lent = Arc::new(Mutex::new(Some(timer)));
+    let borrowed = Arc::clone(&lent);
+    let spawned = spawn_quiet("gputap-timer", move || {
+        let Some(timer) = taken(&borrowed) else { return };
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| timer.run()));
         if caught.is_err() {
             tap.count(Counter::Panics, 1);
             tap.status().set_state(State::Off, gputap_ringbuf::header::status::Reason::NoThread, "the timer panicked");
             exit::ended();
         }
-    })
+    });
+    if !spawned {
+        taken(&lent).into_iter().for_each(Timer::give_up);
+    }
+    spawned
+}
+
+fn taken(lent: &Mutex<Option<Timer>>) -> Option<Timer> {
+    lent.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Starts a thread with every signal blocked; false if there is none to be had.

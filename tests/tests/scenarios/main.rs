@@ -20,6 +20,7 @@ mod killed_job;
 mod killed_reader;
 mod late_attach;
 mod leases;
+mod life;
 mod loader_lock;
 mod timer;
 mod two_readers;
