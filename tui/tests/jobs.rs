@@ -121,6 +121,42 @@ fn the_library_of_another_tool_is_left_in_its_place() {
     assert!(stdout(&output).ends_with("libgputap_shim.so\n"), "{output:?}");
 }
 
+const PLACES: &str = "echo \"$CUDA_INJECTION64_PATH $NVTX_INJECTION64_PATH\"";
+
+#[test]
+fn nvtx_ranges_have_their_place_unless_it_is_taken() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let run_with = |kinds: &str, nvtx: &str| {
+        let mut command = gputap();
+        command.args(["record", "-o", &folder, "--kinds", kinds, "--", "sh", "-c", PLACES]);
+        command.env("NVTX_INJECTION64_PATH", nvtx).output().unwrap()
+    };
+    let shim = installed().shim.display().to_string();
+    let ours = run_with("nvtx", "");
+    assert_eq!(stdout(&ours), format!("{shim} {shim}\n"));
+    let others = run_with("kernel,nvtx", "/opt/libnvtx.so");
+    assert_eq!(stdout(&others), format!("{shim} /opt/libnvtx.so\n"));
+    assert!(stderr(&others).contains("NVTX_INJECTION64_PATH is set to /opt/libnvtx.so"), "{others:?}");
+    // Who asks for no ranges need not hear of it.
+    assert!(!stderr(&run_with("kernel", "/opt/libnvtx.so")).contains("NVTX"));
+}
+
+#[test]
+fn a_job_is_told_what_to_record_from_its_first_kernel_on() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let script = "echo \"$GPUTAP_START/$GPUTAP_KINDS/$GPUTAP_LAUNCHES\"";
+    let told = |arguments: &[&str]| {
+        let mut command = gputap();
+        command.args(["record", "-o", &folder]).args(arguments).args(["--", "sh", "-c", script]);
+        stdout(&command.output().unwrap())
+    };
+    assert_eq!(told(&[]), "recording//\n");
+    assert_eq!(told(&["--kinds", "sync,memory"]), "recording/sync,memory,pool/\n");
+    assert_eq!(told(&["--launches"]), "recording/kernel,memcpy,memset,launch/1\n");
+}
+
 #[test]
 fn record_streams_while_the_job_runs() {
     let base = tempfile::tempdir().unwrap();

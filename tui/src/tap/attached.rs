@@ -26,11 +26,11 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// To a living process, whose tap may be in the making.
-    pub fn to_pid(pid: u32) -> Result<Attached> {
+    /// To a living process, whose tap may be in the making; asks for these kinds.
+    pub fn to_pid(pid: u32, kinds: u64) -> Result<Attached> {
         let deadline = Instant::now() + MADE_WITHIN;
         loop {
-            match Session::attach(pid, Options::all(), Now::read()) {
+            match Session::attach(pid, Options { kinds, ..Options::all() }, Now::read()) {
                 Err(SessionError::Attach(AttachError::Header { .. } | AttachError::Gone { .. }))
                     if Instant::now() < deadline =>
                 {
@@ -42,8 +42,8 @@ impl Attached {
     }
 
     /// Dead taps too, as long as their segment is there.
-    pub fn open(found: &Found) -> Result<Attached> {
-        Attached::open_with(found, Options::all())
+    pub fn open(found: &Found, kinds: u64) -> Result<Attached> {
+        Attached::open_with(found, Options { kinds, ..Options::all() })
     }
 
     pub fn open_with(found: &Found, options: Options) -> Result<Attached> {
@@ -62,6 +62,11 @@ impl Attached {
 
     pub fn pid(&self) -> u32 {
         self.session.pid()
+    }
+
+    /// What was asked for and the tap does not give.
+    pub fn wish_remarks(&self) -> Vec<String> {
+        self.session.wish_remarks(Now::read())
     }
 
     pub fn is_cut(&self) -> bool {
