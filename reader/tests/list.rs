@@ -4,6 +4,7 @@
 mod support;
 
 use gputap_reader::clock::Now;
+use gputap_reader::crc::Program;
 use gputap_ringbuf::event::EventKind;
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::identity::Backing;
@@ -42,6 +43,13 @@ fn a_state_with_its_reason_reaches_the_snapshot_and_the_list() {
     assert_eq!((ours.driver_version.as_str(), ours.kinds.as_slice()), ("13.0", &["kernel"][..]));
     assert_eq!((ours.flags.negative, ours.clock.source, ours.notes.len()), (4, "wall", 2));
     assert_eq!(ours.general_notes, ["the libcupti is odd"]);
+    // Its own look at libraries does not matter here.
+    let program = Program { path: "/nowhere/gputap".into(), arguments: Vec::new() };
+    let advice = gputap_reader::doctor::examine(&program, Now::read()).advice;
+    let of_ours =
+        |what: &str| advice.iter().any(|line| line.contains(&format!("process {}", ours.pid)) && line.contains(what));
+    assert!(of_ours("has trouble: kernels are launched") && of_ours("says: the libcupti is odd"), "{advice:?}");
+    assert!(!of_ours("cannot be had"), "{advice:?}");
     status.set_state(State::Yielded, Reason::ByCommand, "");
     let listed = gputap_reader::list::list(Now::read());
     assert!(!listed.iter().find(|listed| listed.found == tap.found).expect("it is listed").is_trouble);
