@@ -3,12 +3,14 @@
 use crate::clock::Now;
 use crate::model::snapshot::{Clock, Flags};
 use crate::process;
-use crate::session::{clock, clock_point, cuda_version, kind_names, of_the_tap, reason, state_name, totals};
+use crate::session::{
+    clock, clock_point, cuda_version, is_trouble, kind_names, of_the_tap, reason, state_name, totals,
+};
 use crate::symbols::escape::for_screen;
 use gputap_ringbuf::attach::{Attached, Counters};
 use gputap_ringbuf::discover::{Found, discover};
 use gputap_ringbuf::header::counters::Counter;
-use gputap_ringbuf::header::status::{Reason, Status};
+use gputap_ringbuf::header::status::Status;
 use serde::Serialize;
 
 /// One tap, readable or not.
@@ -105,7 +107,7 @@ fn read(tap: Tap, attached: &Attached, now: Now) -> Tap {
     Tap {
         state: if tap.alive { state_name(&status) } else { "exited" }.to_owned(),
         reason: if tap.found.local { reason(&status) } else { elsewhere(&status) },
-        is_trouble: !matches!(status.reason, Reason::None | Reason::ByCommand),
+        is_trouble: is_trouble(&status),
         cupti_version: status.cupti_version,
         cupti_path: for_screen(&status.cupti_path, 1024),
         driver_version: cuda_version(status.driver_version),

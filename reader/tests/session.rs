@@ -174,6 +174,10 @@ fn asking_for(tap: &Tap, kinds: u64, now: Now) -> Session {
     Session::open(&tap.found, options, now).expect("the tap can be read")
 }
 
+fn said(session: &Session, now: Now) -> Vec<String> {
+    session.remarks(now).into_iter().map(|remark| remark.words).collect()
+}
+
 fn later(now: Now, by_ns: u64) -> Now {
     Now { monotonic_ns: now.monotonic_ns + by_ns, ..now }
 }
@@ -203,7 +207,9 @@ fn what_the_tap_says_of_itself_is_in_the_snapshot() {
     assert!(!snapshot.notes.iter().any(|note| note.contains("nvtx")), "{:?}", snapshot.notes);
     assert!(!snapshot.notes.concat().chars().any(char::is_control), "{:?}", snapshot.notes);
     let wanting = asking_for(&tap, nvtx, Now::read());
-    assert_eq!(wanting.wish_remarks(Now::read()), ["nvtx events cannot be had in this process: x"]);
+    let said = said(&wanting, Now::read());
+    assert_eq!(said[0], "nvtx events cannot be had in this process: x");
+    assert!(said.len() == 2 && said[1].starts_with("the library is odd"), "{said:?}");
     assert!(wanting.snapshot(Now::read()).notes.iter().any(|note| note.contains("nvtx")));
 }
 
@@ -215,9 +221,27 @@ fn a_wish_that_is_not_followed_is_told_once_it_should_have_been() {
     let now = Now::read();
     let mut session = asking_for(&tap, EventKind::Kernel.bit() | EventKind::Graph.bit(), now);
     session.step(now, &mut NoSink).expect("no sink");
-    assert!(session.wish_remarks(now).is_empty(), "{:?}", session.wish_remarks(now));
-    let said = session.wish_remarks(later(now, 1_000_000_000));
+    assert!(said(&session, now).is_empty(), "{:?}", said(&session, now));
+    let said = said(&session, later(now, 1_000_000_000));
     assert!(said.len() == 1 && said[0].contains("another reader wants every kernel"), "{said:?}");
+}
+
+#[test]
+fn trouble_is_told_once_however_its_figures_change() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    let mut trouble = |detail: &str| {
+        tap.writer.status().set_state(State::Recording, Reason::NoRecords, detail);
+        session.step(Now::read(), &mut NoSink).expect("no sink");
+        session.remarks(Now::read())
+    };
+    let (first, second) = (trouble("9 launches in 10 s"), trouble("10 launches in 11 s"));
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!(first[0].about, second[0].about);
+    assert!(second[0].words.contains("no records") && second[0].words.contains("10 launches"), "{second:?}");
+    tap.writer.status().set_state(State::Yielded, Reason::ByCommand, "");
+    session.step(Now::read(), &mut NoSink).expect("no sink");
+    assert!(session.remarks(Now::read()).is_empty());
 }
 
 fn launch(correlation_id: u64) -> Event {
@@ -273,6 +297,22 @@ fn records_near_a_step_of_the_wall_clock_are_counted_and_not_averaged() {
     assert_eq!((snapshot.counts.flags.doubtful, snapshot.counts.flagged_times), (1, 1));
     assert_eq!((snapshot.kernels[0].calls, snapshot.kernels[0].total_ns), (2, 100));
     assert!(snapshot.notes.iter().any(|note| note.contains("wall clock was set 1 times")), "{:?}", snapshot.notes);
+}
+
+#[test]
+fn a_late_reader_knows_of_a_step_by_the_tap_s_clock_points() {
+    let tap = Tap::new(Backing::Shm);
+    let second = 1_000_000_000;
+    for (monotonic_ns, ahead_ns) in [(10 * second, 50 * second), (11 * second, 90 * second)] {
+        let point = ClockPoint { monotonic_ns, realtime_ns: monotonic_ns + ahead_ns, error_ns: 20 };
+        tap.writer.status().add_clock_point(point);
+    }
+    tap.write(100, &kernel(NO_NAME, 10 * second, 10 * second + 5));
+    tap.write(100, &kernel(NO_NAME, 20 * second, 20 * second + 5));
+    let mut session = tap.session();
+    drain(&mut session, &mut NoSink);
+    let snapshot = session.snapshot(Now::read());
+    assert_eq!((snapshot.counts.flags.doubtful, snapshot.kernels[0].total_ns), (1, 5));
 }
 
 /// Fails on the n-th event.

@@ -15,7 +15,8 @@ mod report;
 mod sink;
 mod wish;
 
-pub(crate) use notes::of_the_tap;
+pub use notes::Remark;
+pub(crate) use notes::{is_trouble, of_the_tap};
 pub(crate) use report::{clock, clock_point, cuda_version, kind_names, reason, state_name, totals};
 pub use sink::{EventSink, NoSink, StoredCubin};
 
@@ -218,10 +219,10 @@ impl Session {
         report::snapshot(self, now)
     }
 
-    /// What was asked for and this tap does not give, in words that say what to do: to be told once each. Part of the
-    /// snapshot's notes.
-    pub fn wish_remarks(&self, now: Now) -> Vec<String> {
-        notes::wish_remarks(self, &self.figures.0, now)
+    /// What a person wants to hear at once, each once: trouble, and what is not recorded as it was asked for. The
+    /// snapshot has it too.
+    pub fn remarks(&self, now: Now) -> Vec<Remark> {
+        notes::remarks(self, &self.figures.0, now)
     }
 
     /// The tap's latest reading of both clocks.

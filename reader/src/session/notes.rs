@@ -6,13 +6,25 @@ use crate::symbols::escape::for_screen;
 use gputap_cupti::version;
 use gputap_ringbuf::attach::Counters;
 use gputap_ringbuf::header::counters::Counter;
-use gputap_ringbuf::header::status::{State, Status};
+use gputap_ringbuf::header::status::{Reason, State, Status};
+
+/// Something to tell a person once, when it first applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What it is about; the words may change with the figures in them.
+    pub about: String,
+    pub words: String,
+}
+
+impl Remark {
+    fn new(words: String) -> Remark {
+        Remark { about: words.clone(), words }
+    }
+}
 
 pub(super) fn notes(session: &Session, status: &Status, counters: &Counters, now: Now) -> Vec<String> {
     let mut notes = of_the_session(session, status);
-    notes.extend(wish_remarks(session, status, now));
-    notes.extend(of_the_tap(status));
-    notes.extend(older_than_the_gpu(status.cupti_version, session.model.modules.architectures()));
+    notes.extend(lacking(session, status, now));
     notes.extend(of_counters(counters));
     let holds_cupti = matches!(status.state, Some(State::Idle | State::Recording | State::BlackBox)) && !session.gone;
     if session.has_torch && holds_cupti {
@@ -24,9 +36,26 @@ pub(super) fn notes(session: &Session, status: &Status, counters: &Counters, now
     notes
 }
 
-pub(super) fn wish_remarks(session: &Session, status: &Status, now: Now) -> Vec<String> {
+/// What a person wants to hear at once, and not at the end: trouble, and what is not recorded as it was asked for.
+pub(super) fn remarks(session: &Session, status: &Status, now: Now) -> Vec<Remark> {
+    let trouble = is_trouble(status).then(|| {
+        let words = format!("the tap is {}: {}", super::state_name(status), super::reason(status));
+        Remark { about: status.reason.explanation().to_owned(), words }
+    });
+    trouble.into_iter().chain(lacking(session, status, now).into_iter().map(Remark::new)).collect()
+}
+
+/// The reason of the state is not what somebody wanted: something is to be done.
+pub(crate) fn is_trouble(status: &Status) -> bool {
+    !matches!(status.reason, Reason::None | Reason::ByCommand)
+}
+
+fn lacking(session: &Session, status: &Status, now: Now) -> Vec<String> {
     let is_settled = session.gone || session.lease.held_ns(now).is_some_and(|held_ns| held_ns >= wish::SETTLED_NS);
-    wish::remarks(session.wish, status, session.found.pid, is_settled)
+    let mut lacking = wish::remarks(session.wish, status, session.found.pid, is_settled);
+    lacking.extend(of_the_tap(status));
+    lacking.extend(older_than_the_gpu(status.cupti_version, session.model.modules.architectures()));
+    lacking
 }
 
 /// The tap's own notes, without those that only matter to who asks for a kind that cannot be had.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::{Recorder, Written};
-use gputap_reader::session::{NoSink, Options, Progress, Session, SessionError};
+use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError};
 use gputap_ringbuf::attach::AttachError;
 use gputap_ringbuf::discover::Found;
 
@@ -64,9 +64,9 @@ impl Attached {
         self.session.pid()
     }
 
-    /// What was asked for and the tap does not give.
-    pub fn wish_remarks(&self) -> Vec<String> {
-        self.session.wish_remarks(Now::read())
+    /// To be told once each: trouble, and what is not recorded as it was asked for.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.session.remarks(Now::read())
     }
 
     pub fn is_cut(&self) -> bool {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::Written;
+use gputap_reader::session::Remark;
 use gputap_ringbuf::discover::Found;
 
 use super::Folder;
@@ -34,7 +35,7 @@ pub struct Recordings {
 
 struct Tap {
     attached: Attached,
-    /// What a person has been told of it.
+    /// What a person has been told about.
     told: Vec<String>,
 }
 
@@ -43,12 +44,12 @@ impl Tap {
         Tap { attached, told: Vec::new() }
     }
 
-    /// Says what it does not give of what was asked for, each once.
+    /// Says what is not as it was asked for, each once.
     fn tell(&mut self) {
-        for words in self.attached.wish_remarks() {
-            if !self.told.contains(&words) {
+        for Remark { about, words } in self.attached.remarks() {
+            if !self.told.contains(&about) {
                 remark(&format!("pid {}: {}", self.attached.pid(), crate::text::clean(&words)));
-                self.told.push(words);
+                self.told.push(about);
             }
         }
     }
