@@ -158,6 +158,24 @@ fn a_job_is_told_what_to_record_from_its_first_kernel_on() {
 }
 
 #[test]
+fn what_was_launched_is_recorded_and_nothing_is_in_flight_at_the_end() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let line = job(&["steps=3", "threads=2"]);
+    let mut command = gputap();
+    command.args(["record", "--launches", "-o", &folder, "--"]).args(&line);
+    let output = command.env("GPUTAP_CUPTI", installed().fake_cupti).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("in flight 0"), "{output:?}");
+    let summary = std::fs::read(base.path().join("run/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap();
+    let in_flight = &summary["snapshot"]["in_flight"];
+    assert_eq!((&in_flight["launches"], &in_flight["open"]), (&json(&output)["kernels"], &0.into()), "{in_flight}");
+    let launches = std::fs::read_to_string(base.path().join("run/launches.csv")).unwrap();
+    assert_eq!(launches.lines().count() as u64 - 1, in_flight["launches"].as_u64().unwrap());
+}
+
+#[test]
 fn record_streams_while_the_job_runs() {
     let base = tempfile::tempdir().unwrap();
     let folder = new_folder(&base);

@@ -5,6 +5,7 @@
 //! though its work has ended: such launches are told apart, and given up once the work has gone on past them.
 
 use super::early::Early;
+use super::graph_runs::GraphRuns;
 use super::snapshot::{InFlight, InFlightRow};
 use crate::clock::Now;
 use gputap_ringbuf::event::LaunchEvent;
@@ -28,6 +29,7 @@ pub(super) struct Launches {
     /// By correlation id.
     open: HashMap<u64, LaunchEvent>,
     ended_early: Early<u64, ()>,
+    graph_runs: GraphRuns,
     /// Ids up to this one may have ended and been forgotten before their launch was read.
     forgotten_up_to: u64,
     /// Open launches from before this time may have lost their record.
@@ -46,6 +48,7 @@ impl Default for Launches {
             expected: false,
             open: HashMap::new(),
             ended_early: Early::new(MAX_EARLY),
+            graph_runs: GraphRuns::default(),
             forgotten_up_to: 0,
             doubt_before_ns: 0,
             passed_ns: 0,
@@ -79,8 +82,17 @@ impl Launches {
         self.open.insert(launch.correlation_id, *launch);
     }
 
-    /// Work with this id has ended. Graphs have many records with one: the first counts, where they are not recorded as
-    /// a whole.
+    /// Work with this id has ended: `graph_id` as the record has it, 0 for what is no node of a graph.
+    pub(super) fn node_ended(&mut self, graph_id: u32, correlation_id: u64) {
+        if !self.expected || graph_id == 0 {
+            return self.ended(correlation_id);
+        }
+        let mut runs = std::mem::take(&mut self.graph_runs);
+        runs.node_ended(graph_id, correlation_id, |id| self.ended(id));
+        self.graph_runs = runs;
+    }
+
+    /// All work with this id has ended.
     pub(super) fn ended(&mut self, correlation_id: u64) {
         if !self.expected || correlation_id == 0 {
             return;
@@ -95,10 +107,10 @@ impl Launches {
         }
     }
 
-    /// Something with this id has ended that may be a launch's, and mostly is none's: a copy.
-    pub(super) fn part_ended(&mut self, correlation_id: u64) {
-        if self.open.contains_key(&correlation_id) {
-            self.ended(correlation_id);
+    /// A copy or set has ended: a node of a graph, or no launch's.
+    pub(super) fn copy_ended(&mut self, graph_id: u32, correlation_id: u64) {
+        if graph_id != 0 {
+            self.node_ended(graph_id, correlation_id);
         }
     }
 
@@ -193,6 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn a_graph_is_in_flight_until_as_many_nodes_have_ended_as_before() {
+        let mut launches = Launches::default();
+        (1..=3).for_each(|id| launches.launched(&launch(id, id), at(id)));
+        [1, 1, 2, 2, 2].iter().for_each(|&id| launches.node_ended(9, id));
+        launches.node_ended(9, 3);
+        launches.copy_ended(9, 3);
+        assert_eq!(open(&launches, at(10)), [(3, 7, false)]);
+        launches.node_ended(9, 3);
+        assert_eq!(open(&launches, at(10)), []);
+    }
+
+    #[test]
     fn an_end_that_is_read_before_its_launch_counts() {
         let mut launches = Launches::default();
         launches.ended(6);
@@ -200,10 +224,10 @@ mod tests {
         assert_eq!(open(&launches, at(2)).len(), 1, "before launches were expected nothing is remembered");
         launches.ended(7);
         launches.launched(&launch(7, 2), at(2));
-        // Copies are mostly nobody's launch, and would fill the memory of early ends.
-        launches.part_ended(8);
+        // Copies are nobody's launch, and would fill the memory of early ends; but for those in graphs.
+        launches.copy_ended(0, 8);
         launches.launched(&launch(8, 2), at(2));
-        launches.part_ended(6);
+        launches.copy_ended(1, 6);
         assert_eq!(open(&launches, at(2)), [(8, 0, false)]);
     }
 

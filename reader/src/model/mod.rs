@@ -6,6 +6,7 @@ mod copies;
 mod doubt;
 mod early;
 mod freshness;
+mod graph_runs;
 mod intervals;
 mod kernel;
 mod kernels;
@@ -126,20 +127,20 @@ impl Model {
                 self.kernels.count(kernel, timing);
                 self.rates.count(kernel, timing, now);
                 self.ages.count(timing, now);
-                self.work_ended(kernel.correlation_id, timing, now);
+                self.work_ended(kernel.graph_id, kernel.correlation_id, timing, now);
             }
             Event::Memcpy(copy) => {
                 self.copies.count(copy, timing);
-                self.launches.part_ended(copy.correlation_id);
+                self.launches.copy_ended(copy.graph_id, copy.correlation_id);
             }
             Event::Memset(memset) => {
                 self.memsets = self.memsets.saturating_add(1);
                 self.memset_bytes = self.memset_bytes.saturating_add(memset.bytes);
-                self.launches.part_ended(memset.correlation_id);
+                self.launches.copy_ended(memset.graph_id, memset.correlation_id);
             }
             Event::Graph(graph) => {
                 totals::add(&mut self.graphs, timing);
-                self.work_ended(graph.correlation_id, timing, now);
+                self.work_ended(0, graph.correlation_id, timing, now);
             }
             Event::Sync(sync) => self.syncs.count(sync.sync_kind, timing),
             Event::Overhead(overhead) => self.overheads.count(overhead.overhead_kind, timing),
@@ -164,12 +165,13 @@ impl Model {
         *flag = flag.saturating_add(1);
     }
 
-    fn work_ended(&mut self, correlation_id: u64, timing: Timing, now: Now) {
+    /// `graph_id`: of the graph that it is a node of; 0 for a kernel by itself, and for a whole graph.
+    fn work_ended(&mut self, graph_id: u32, correlation_id: u64, timing: Timing, now: Now) {
         if timing.flaw() == Some(Flaw::Unfinished) {
             // CUPTI does not deliver it again when it has ended.
             self.launches.lost_records(now);
         } else {
-            self.launches.ended(correlation_id);
+            self.launches.node_ended(graph_id, correlation_id);
         }
     }
 

@@ -108,7 +108,7 @@ pub struct MemoryRow {
 }
 
 /// What was launched and has not finished, where launches are recorded. A graph that is not recorded as a whole counts as
-/// finished with its first node.
+/// finished with as many nodes as its launch before had, and as long as that is not known with its first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InFlight {
     /// Launches seen in all; 0 where they are not recorded, and then nothing is known.

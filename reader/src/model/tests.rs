@@ -227,7 +227,10 @@ fn launches_are_named_and_ended_by_what_they_launched() {
     model.event(&Event::Kernel(KernelEvent { correlation_id: 4, start_ns, end_ns, ..Default::default() }), now());
     model.event(&Event::Graph(GraphEvent { correlation_id: 2, start_ns, end_ns, ..Default::default() }), now());
     // A graph of copies alone.
-    model.event(&Event::Memcpy(MemcpyEvent { correlation_id: 3, start_ns, end_ns, ..Default::default() }), now());
+    model.event(
+        &Event::Memcpy(MemcpyEvent { correlation_id: 3, graph_id: 5, start_ns, end_ns, ..Default::default() }),
+        now(),
+    );
     assert_eq!(names(&model), ["k0"]);
     // A record without an end says that it has none, and is the last that comes of it.
     model.event(&Event::Kernel(KernelEvent { correlation_id: 1, start_ns, end_ns: 0, ..Default::default() }), now());
