@@ -49,7 +49,7 @@ mod tests {
     fn ages_are_told_and_what_ended_before_attaching_is_left_out() {
         let mut ages = Ages::new(1_000_000_000);
         ages.count(Timing::Good { start_ns: 1, end_ns: 999_999_999 }, now(2_000_000_000));
-        ages.count(Timing::Flagged, now(2_000_000_000));
+        ages.count(Timing::Flagged(super::super::timing::Flaw::Zero), now(2_000_000_000));
         assert_eq!(ages.freshness(), None);
         for age_ms in 1..=100 {
             ages.count(Timing::Good { start_ns: 1, end_ns: 2_000_000_000 }, now(2_000_000_000 + age_ms * 1_000_000));

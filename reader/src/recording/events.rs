@@ -203,6 +203,22 @@ mod tests {
         expected.iter().for_each(|(column, expected)| assert_eq!(value(&row, column), *expected, "{column}"));
     }
 
+    /// docs/format.md has every file with exactly its columns.
+    #[test]
+    fn the_document_names_every_column() {
+        let document = include_str!("../../../docs/format.md");
+        for &kind in EventKind::ALL {
+            let file = format!("`{}`", file_name(kind));
+            let row = document.lines().find(|line| line.starts_with('|') && line.contains(&file));
+            let row = row.unwrap_or_else(|| panic!("{file} is in no row"));
+            let told = row.rsplit('|').nth(1).expect("a last cell").replace('`', "");
+            let shape = "grid_x, grid_y, grid_z, block_x, block_y, block_z";
+            let columns: Vec<String> =
+                told.replace("grid_x … block_z", shape).split(',').map(|c| c.trim().to_owned()).collect();
+            assert_eq!(columns.join(","), header(kind), "{file}");
+        }
+    }
+
     /// Every field of an event has a column of its own: words that are all different make cells that are.
     #[test]
     fn no_field_is_left_out_and_none_shown_twice() {

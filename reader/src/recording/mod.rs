@@ -20,12 +20,12 @@ mod lines;
 pub use error::RecordError;
 
 use crate::clock::Now;
-use crate::model::snapshot::Snapshot;
+use crate::model::snapshot::{ClockPoint, Snapshot};
 use crate::session::{EventSink, Session, StoredCubin};
 use crate::symbols::{demangle, escape};
 use archive::{Archive, Kept};
 use gputap_ringbuf::event::{BASIC_KINDS, Event, EventKind};
-use index::{Index, Summary, TapIdentity};
+use index::{Clocks, Index, Summary, TapIdentity};
 use lines::{LineFile, replace};
 use serde::Serialize;
 use std::fs;
@@ -58,6 +58,7 @@ pub struct Recorder {
     dir: PathBuf,
     tap: TapIdentity,
     began: Now,
+    clock_at_begin: Option<ClockPoint>,
     /// By the number of the kind.
     events: [Option<LineFile>; KINDS],
     names: LineFile,
@@ -81,6 +82,7 @@ impl Recorder {
         Ok(Recorder {
             tap: TapIdentity::of(&session.identity()),
             began: now,
+            clock_at_begin: session.clock_point(),
             events,
             names: LineFile::create(dir.join("names.jsonl"), "")?,
             archive: Archive::create(dir.join("cubins"))?,
@@ -140,6 +142,7 @@ impl Recorder {
             tap: &self.tap,
             began_realtime_ns: self.began.realtime_ns,
             written_realtime_ns: now.realtime_ns,
+            clock: Clocks { begin: self.clock_at_begin.or(snapshot.clock.point), end: snapshot.clock.point },
             snapshot,
         };
         replace(&self.dir.join("summary.json"), &index::json(&summary), is_last)
