@@ -99,10 +99,12 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     let tap = TapWriter::new(&created);
     let Created { reserver, control, .. } = created;
     let said = settings.complaint.clone() + &reserver.held().complaint();
-    let mut housekeeper = Housekeeper::new(reserver, Ahead::DEFAULT);
-    // Two lanes and some room for names and the first modules; the timer goes on from there.
+    // Each thread that launches takes a lane, and several may begin at once.
+    let lanes = if settings.launches { LANES_FOR_LAUNCHES } else { Ahead::DEFAULT.lanes };
+    let mut housekeeper = Housekeeper::new(reserver, Ahead { lanes, ..Ahead::DEFAULT });
+    // Lanes and some room for names and the first modules; the timer goes on from there.
     let head_bytes = housekeeper.reserved_bytes();
-    for _ in 0..FIRST_STEPS {
+    for _ in 0..FIRST_STEPS + lanes {
         if let Step::Short(error) = housekeeper.step(&tap) {
             if housekeeper.reserved_bytes() == head_bytes {
                 return Err(no_room(error.to_string()));
@@ -125,6 +127,7 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     Ok((tapped, timer))
 }
 
-/// Two lanes, the names, and four steps of cubins.
-const FIRST_STEPS: usize = 7;
+/// Beside the lanes: the names, and four steps of cubins.
+const FIRST_STEPS: usize = 5;
+const LANES_FOR_LAUNCHES: usize = 6;
 const FIRST_BUFFERS: usize = 16;
