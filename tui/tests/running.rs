@@ -138,7 +138,9 @@ fn clean_says_what_it_leaves() {
     drop(reader.stdin.take());
     reader.wait().unwrap();
     let words = stdout(&run(&["clean"]));
-    assert!(words.contains(&format!("removed {segment}")), "{words}");
+    // A tap that a test beside this one starts may have swept it first.
+    assert!(!std::path::Path::new(&segment).exists(), "{words}");
+    assert!(!words.contains(&format!("left {segment}")), "{words}");
 }
 
 #[test]
