@@ -4,7 +4,7 @@
 //! differs from CLOCK_MONOTONIC by a constant, an *era*. The timer notes eras, callbacks convert by them.
 
 use gputap_ringbuf::process::{monotonic_ns, realtime_ns};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What CUPTI may be given to read instead of CLOCK_REALTIME.
 ///
@@ -34,6 +34,8 @@ struct Era {
     began_monotonic_ns: AtomicU64,
     /// CLOCK_REALTIME less CLOCK_MONOTONIC, modulo 2^64.
     ahead_ns: AtomicU64,
+    /// It began because the clock was set, and not because CUPTI was given another one.
+    was_set: AtomicBool,
 }
 
 /// By how much the times of records differ from CLOCK_MONOTONIC, and since when. Written by the timer thread alone.
@@ -53,12 +55,22 @@ pub struct Converted {
 }
 
 impl Clock {
-    /// Timer thread: from some time on CUPTI's clock is `ahead_ns` ahead; before `monotonic_ns` it was not.
+    /// Timer thread: CUPTI reads a clock from now on that is `ahead_ns` ahead.
     pub fn begin_era(&self, monotonic_ns: u64, ahead_ns: u64) {
+        self.begin(monotonic_ns, ahead_ns, false);
+    }
+
+    /// Timer thread: CUPTI's clock was set, and from some time on is `ahead_ns` ahead; before `monotonic_ns` it was not.
+    pub fn step(&self, monotonic_ns: u64, ahead_ns: u64) {
+        self.begin(monotonic_ns, ahead_ns, true);
+    }
+
+    fn begin(&self, monotonic_ns: u64, ahead_ns: u64, was_set: bool) {
         let count = self.count.load(Ordering::Relaxed);
         let era = &self.eras[count as usize % ERAS];
         era.began_monotonic_ns.store(monotonic_ns, Ordering::Relaxed);
         era.ahead_ns.store(ahead_ns, Ordering::Relaxed);
+        era.was_set.store(was_set, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `convert`. An era that is being written over is older than any record.
         self.count.store(count + 1, Ordering::Release);
     }
@@ -88,15 +100,15 @@ impl Clock {
                 break;
             }
         }
-        let doubtful = count > 1 && self.is_near_step(monotonic_ns, oldest, count);
+        let doubtful = self.is_near_step(monotonic_ns, oldest, count);
         // 0 means unknown.
         Converted { monotonic_ns: monotonic_ns.max(1), doubtful }
     }
 
     fn is_near_step(&self, monotonic_ns: u64, oldest: u64, count: u64) -> bool {
-        (oldest.max(1)..count).any(|number| {
-            let step_ns = self.eras[number as usize % ERAS].began_monotonic_ns.load(Ordering::Relaxed);
-            monotonic_ns.abs_diff(step_ns) < DOUBT_NS
+        (oldest..count).map(|number| &self.eras[number as usize % ERAS]).any(|era| {
+            let step_ns = era.began_monotonic_ns.load(Ordering::Relaxed);
+            era.was_set.load(Ordering::Relaxed) && monotonic_ns.abs_diff(step_ns) < DOUBT_NS
         })
     }
 }
@@ -128,7 +140,7 @@ mod tests {
     fn set_forward_every_time_has_its_era() {
         let clock = Clock::default();
         clock.begin_era(10 * S, 1000 * S);
-        clock.begin_era(50 * S, 4600 * S);
+        clock.step(50 * S, 4600 * S);
         assert_eq!(at(&clock, 1040 * S, 60 * S), (40 * S, false));
         assert_eq!(at(&clock, 4655 * S, 60 * S), (55 * S, false));
         assert_eq!(at(&clock, 1049 * S + S / 2, 60 * S), (49 * S + S / 2, true));
@@ -139,7 +151,7 @@ mod tests {
     fn set_back_no_time_lies_ahead() {
         let clock = Clock::default();
         clock.begin_era(10 * S, 1000 * S);
-        clock.begin_era(50 * S, 970 * S);
+        clock.step(50 * S, 970 * S);
         // 1040 was shown at 40 s, and will be shown again at 70 s.
         assert_eq!(at(&clock, 1040 * S, 60 * S), (40 * S, false));
         assert_eq!(at(&clock, 1025 * S, 60 * S), (55 * S, false));
@@ -150,11 +162,20 @@ mod tests {
     fn a_clock_that_is_set_again_and_again_is_followed() {
         let clock = Clock::default();
         for n in 0..20 {
-            clock.begin_era(n * 10 * S, n * 1000 * S);
+            clock.step(n * 10 * S, n * 1000 * S);
         }
         assert_eq!(at(&clock, 19_191 * S, 195 * S), (191 * S, false));
         assert_eq!(at(&clock, 18_185 * S, 195 * S), (185 * S, false));
         assert_eq!(clock.ahead_ns(), Some(19_000 * S));
+    }
+
+    #[test]
+    fn another_clock_is_no_doubt() {
+        let clock = Clock::default();
+        clock.begin_era(10 * S, 1000 * S);
+        clock.begin_era(50 * S, 0);
+        assert_eq!(at(&clock, 1049 * S + S / 2, 60 * S), (49 * S + S / 2, false));
+        assert_eq!(at(&clock, 50 * S + 1, 60 * S), (50 * S + 1, false));
     }
 
     #[test]

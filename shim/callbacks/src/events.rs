@@ -7,6 +7,7 @@ use gputap_cupti::{
         ACTIVITY_KIND_GRAPH_TRACE, ACTIVITY_KIND_KERNEL, ACTIVITY_KIND_MARKER, ACTIVITY_KIND_MEMCPY,
         ACTIVITY_KIND_MEMCPY2, ACTIVITY_KIND_MEMORY_POOL, ACTIVITY_KIND_MEMORY2, ACTIVITY_KIND_MEMSET,
         ACTIVITY_KIND_OVERHEAD, ACTIVITY_KIND_RUNTIME, ACTIVITY_KIND_SYNCHRONIZATION, ACTIVITY_OBJECT_THREAD,
+        ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL,
     },
     layout::{
         self, ApiRecord, GraphTraceRecord, KernelRecord, MarkerRecord, MemcpyPtopRecord, MemcpyRecord,
@@ -20,7 +21,7 @@ use gputap_ringbuf::{
     },
     tap::Lane,
 };
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 /// What a record becomes; `None` for a kind that is not asked for.
 pub fn event_kind(raw: &RawRecord) -> Option<EventKind> {
@@ -50,8 +51,16 @@ pub fn let_go(tapped: &Tapped, kind: EventKind, raw: RawRecord) {
     if kind == EventKind::Overhead {
         // SAFETY: `available_bytes` from `start` are readable: the rest of the buffer's valid part.
         let record = unsafe { tapped.layouts.overhead.read(raw.start, raw.available_bytes) };
-        tapped.details.put(record.and_then(|record| record.details).unwrap_or(std::ptr::null_mut()));
+        tapped.details.put(record.as_ref().map_or(std::ptr::null_mut(), details_of));
     }
+}
+
+/// What came with the record, to be freed; null where nothing did. Only one kind of overhead has details. In the others
+/// nothing is taken for a pointer: freeing what a CUPTI has there that lays its records out in a way of its own ends the
+/// job.
+fn details_of(record: &OverheadRecord) -> *mut c_void {
+    let details = record.details.filter(|_| record.overhead_kind == ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL);
+    details.unwrap_or(std::ptr::null_mut())
 }
 
 /// Turns the records of one buffer into events, and writes them into the lane of the thread.
@@ -250,7 +259,7 @@ impl Writer<'_, '_> {
 
     fn overhead(&self, r: &OverheadRecord) -> OverheadEvent {
         let (start_ns, end_ns) = self.times.span(r.start_ns, r.end_ns);
-        self.tapped.details.put(r.details.unwrap_or(std::ptr::null_mut()));
+        self.tapped.details.put(details_of(r));
         let thread_id = if r.object_kind == ACTIVITY_OBJECT_THREAD { r.thread_id } else { 0 };
         OverheadEvent { start_ns, end_ns, overhead_kind: r.overhead_kind, thread_id }
     }

@@ -21,7 +21,8 @@ impl<'a> Times<'a> {
         if at_ns == 0 {
             self.tapped.tap.count(Counter::ZeroTimes, 1);
         }
-        self.converted(at_ns)
+        let [time_ns] = self.converted([at_ns]);
+        time_ns
     }
 
     /// Start and end.
@@ -35,14 +36,15 @@ impl<'a> Times<'a> {
         if let Some(flaw) = flaw {
             self.tapped.tap.count(flaw, 1);
         }
-        (self.converted(start_ns), self.converted(end_ns))
+        self.converted([start_ns, end_ns]).into()
     }
 
-    fn converted(&self, at_ns: u64) -> u64 {
-        let converted = self.tapped.clock.convert(at_ns, self.delivered_ns);
-        if converted.doubtful {
+    /// The times of one record.
+    fn converted<const N: usize>(&self, times_ns: [u64; N]) -> [u64; N] {
+        let converted = times_ns.map(|at_ns| self.tapped.clock.convert(at_ns, self.delivered_ns));
+        if converted.iter().any(|time| time.doubtful) {
             self.tapped.tap.count(Counter::ClockDoubtful, 1);
         }
-        converted.monotonic_ns
+        converted.map(|time| time.monotonic_ns)
     }
 }

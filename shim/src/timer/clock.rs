@@ -63,7 +63,7 @@ impl Clock {
         let ahead_ns = ahead_ns(self.last);
         let by_ns = ahead_ns.wrapping_sub(tapped.clock.ahead_ns().unwrap_or(ahead_ns)).cast_signed();
         if self.source == ClockSource::Realtime && by_ns.unsigned_abs() > STEP_NS {
-            tapped.clock.begin_era(before.monotonic_ns, ahead_ns);
+            tapped.clock.step(before.monotonic_ns, ahead_ns);
             tapped.tap.count(Counter::ClockSteps, 1);
         }
     }

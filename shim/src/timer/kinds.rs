@@ -41,6 +41,8 @@ pub struct Kinds {
     recorded: u64,
     /// On in CUPTI.
     on: u64,
+    /// Have been on: CUPTI may hold records of them.
+    were_on: u64,
     /// CUPTI gave an error; not asked for again until nothing is wanted any more.
     refused: u64,
 }
@@ -50,9 +52,9 @@ impl Kinds {
         self.recorded
     }
 
-    /// Something has been on: CUPTI may hold records.
+    /// Something has been on: CUPTI may hold records, also of what has been switched off since and still runs.
     pub fn any_was_on(&self) -> bool {
-        self.on != 0
+        self.were_on != 0
     }
 
     pub fn any_refused(&self) -> bool {
@@ -92,6 +94,7 @@ impl Kinds {
             }
             failures.extend(failed.into_iter().flatten());
         }
+        self.were_on |= self.on;
         self.recorded = self.possible(wanted);
         failures
     }

@@ -28,7 +28,10 @@ impl Notes {
         notes
     }
 
-    fn lack(&mut self, kind: EventKind, what_to_do: &str) {
+    pub fn lack(&mut self, kind: EventKind, what_to_do: &str) {
+        if self.unavailable & kind.bit() != 0 {
+            return;
+        }
         self.unavailable |= kind.bit();
         self.lines.push(format!("{} events cannot be had in this process: {what_to_do}", kind.name()));
     }

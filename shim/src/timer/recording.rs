@@ -20,6 +20,7 @@ use gputap_ringbuf::{
     },
     process::monotonic_ns,
 };
+use std::time::Duration;
 
 /// How the tap stands, as readers see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl Recorder {
             next_flush_ns: 0,
             kinds: Kinds::default(),
             clock: Clock::new(tapped, settings.clock),
-            self_test: SelfTest::new(settings.self_test, settings.launches),
+            self_test: SelfTest::new(patience(settings), settings.launches),
             unasked: settings.kinds,
             notes,
             launches: settings.launches,
@@ -345,6 +346,11 @@ impl Recorder {
         };
         Standing { state, reason, detail }
     }
+}
+
+/// Records that no flush has asked for yet are not missing: two are waited for.
+fn patience(settings: &Settings) -> Duration {
+    settings.self_test.max(2 * settings.flush)
 }
 
 /// The timer could not be started, or has failed: nobody is left to give CUPTI back by command.

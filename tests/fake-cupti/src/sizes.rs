@@ -40,7 +40,8 @@ impl Sizes {
         synchronization: 40,
     };
     const CUDA_12_1: Self = Self { kernel: 208, ..Self::CUDA_11_8 };
-    const CUDA_12_4: Self = Self { graph_trace: 56, overhead: 56, ..Self::CUDA_12_1 };
+    const CUDA_12_3: Self = Self { graph_trace: 56, overhead: 48, ..Self::CUDA_12_1 };
+    const CUDA_12_4: Self = Self { overhead: 56, ..Self::CUDA_12_3 };
     const CUDA_12_6: Self = Self { memory: 128, ..Self::CUDA_12_4 };
     const CUDA_12_8: Self = Self { memcpy: 96, synchronization: 56, ..Self::CUDA_12_6 };
     const CUDA_13_0: Self = Self { kernel: 216, memory_pool: 80, ..Self::CUDA_12_8 };
@@ -52,7 +53,8 @@ impl Sizes {
     /// between those that were compared with headers take the earlier one's.
     pub fn of(version: u32) -> Self {
         match version {
-            ..22 => Self::CUDA_12_1,
+            ..21 => Self::CUDA_12_1,
+            21 => Self::CUDA_12_3,
             22..24 => Self::CUDA_12_4,
             24..26 => Self::CUDA_12_6,
             26..130_000 => Self::CUDA_12_8,

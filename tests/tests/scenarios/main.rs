@@ -9,6 +9,7 @@ mod cuda;
 #[allow(dead_code, reason = "as above")]
 mod cupti;
 mod job;
+mod kinds;
 mod reading;
 
 mod commands;
