@@ -5,9 +5,9 @@ use rustix::time::{ClockId, clock_gettime};
 /// One instant on the two clocks that a tap's figures refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// CLOCK_MONOTONIC, nanoseconds: heartbeats, uptimes, pacing.
+    /// CLOCK_MONOTONIC, nanoseconds: the times in the records, heartbeats, uptimes, pacing.
     pub monotonic_ns: u64,
-    /// CLOCK_REALTIME, nanoseconds: the times in the records.
+    /// CLOCK_REALTIME, nanoseconds: wall time, for people.
     pub realtime_ns: u64,
 }
 

@@ -163,10 +163,20 @@ fn advice(report: &Report) -> Vec<String> {
         report.cupti.iter().all(|cupti| cupti.version.is_none()),
         "no libcupti of the reader's own works, so CUPTI's checksums stay empty; set GPUTAP_CUPTI to one".to_owned(),
     );
-    for tap in report.taps.iter().filter(|tap| tap.alive && (tap.state == "off" || !tap.error.is_empty())) {
-        let why = if tap.error.is_empty() { &tap.reason } else { &tap.error };
-        say(true, format!("the tap of process {} is of no use: {why}", tap.pid));
+    report.taps.iter().filter(|tap| tap.alive).for_each(|tap| advice.extend(of_tap(tap)));
+    advice
+}
+
+fn of_tap(tap: &Tap) -> Vec<String> {
+    let pid = tap.pid;
+    let mut advice = Vec::new();
+    match (tap.state == "off", tap.error.as_str()) {
+        (true, "") => advice.push(format!("the tap of process {pid} is of no use: {}", tap.reason)),
+        (false, "") if tap.is_trouble => advice.push(format!("the tap of process {pid} has trouble: {}", tap.reason)),
+        (_, "") => {}
+        (_, error) => advice.push(format!("the tap of process {pid} is of no use: {error}")),
     }
+    advice.extend(tap.general_notes.iter().map(|note| format!("the tap of process {pid} says: {note}")));
     advice
 }
 

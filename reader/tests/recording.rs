@@ -9,6 +9,7 @@ use gputap_reader::session::{EventSink, Session};
 use gputap_ringbuf::discover::discover;
 use gputap_ringbuf::event::{Event, MemcpyEvent, MemsetEvent, NO_NAME};
 use gputap_ringbuf::header::identity::Backing;
+use gputap_ringbuf::header::status::ClockPoint;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -95,6 +96,21 @@ fn a_recording_holds_every_event_name_and_cubin() {
     assert_eq!(summary["tap"]["pid"], std::process::id());
     assert_eq!(summary["snapshot"]["counts"]["delivered"], 1003);
     assert_eq!(summary["snapshot"]["counts"]["attempted"], 1003);
+}
+
+#[test]
+fn a_summary_has_the_readings_by_which_times_are_told_as_wall_time() {
+    let tap = Tap::new(Backing::Shm);
+    let root = tempfile::tempdir().expect("a folder");
+    let point = |monotonic_ns| ClockPoint { monotonic_ns, realtime_ns: monotonic_ns + 1_000, error_ns: 30 };
+    tap.writer.status().add_clock_point(point(7));
+    let session = tap.session();
+    let recorder = Recorder::create(root.path(), &session, Now::read()).expect("an empty folder");
+    tap.writer.status().add_clock_point(point(8));
+    recorder.finish(&session.snapshot(Now::read()), Now::read()).expect("room");
+    let clock = &json(&root.path().join("summary.json"))["clock"];
+    assert_eq!(clock["begin"], serde_json::json!({"monotonic_ns": 7, "realtime_ns": 1_007, "error_ns": 30}));
+    assert_eq!(clock["end"]["monotonic_ns"], 8);
 }
 
 #[test]

@@ -8,9 +8,10 @@ use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::RecordError;
 use gputap_reader::session::{EventSink, NoSink, Session, StoredCubin};
 use gputap_ringbuf::control::LEASE_NS;
-use gputap_ringbuf::event::{ALL_KINDS, Event, MemcpyEvent, NO_NAME};
+use gputap_ringbuf::event::{BASIC_KINDS, Event, EventKind, KernelEvent, LaunchEvent, MemcpyEvent, NO_NAME};
+use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::identity::Backing;
-use gputap_ringbuf::header::status::{Reason, State};
+use gputap_ringbuf::header::status::{ClockPoint, ClockSource, Reason, State};
 use support::{SIZES, Tap, drain, kernel, options, step_until};
 
 const CUBIN: &[u8] = include_bytes!("data/two-13.5-sm_90-lineinfo.cubin");
@@ -134,16 +135,16 @@ fn two_readers_see_the_same_and_one_step_is_bounded() {
 fn a_session_holds_a_lease_and_gives_it_up() {
     let mut tap = Tap::new(Backing::Shm);
     let mut session = tap.session();
-    assert_eq!(tap.control.poll(0).kinds, ALL_KINDS);
+    assert_eq!(tap.control.poll(0).kinds, BASIC_KINDS);
     session.step(Now::read(), &mut NoSink).expect("no sink");
-    assert_eq!(tap.control.poll(LEASE_NS - 1).kinds, ALL_KINDS);
+    assert_eq!(tap.control.poll(LEASE_NS - 1).kinds, BASIC_KINDS);
     session.step(Now::read(), &mut NoSink).expect("no sink");
-    assert_eq!(tap.control.poll(LEASE_NS + 1).kinds, ALL_KINDS);
+    assert_eq!(tap.control.poll(LEASE_NS + 1).kinds, BASIC_KINDS);
     // This reader is stopped for too long; its wish lapses, and it asks again when it goes on.
     assert_eq!(tap.control.poll(3 * LEASE_NS).kinds, 0);
     let later = Now { monotonic_ns: Now::read().monotonic_ns + 3 * LEASE_NS, ..Now::read() };
     session.step(later, &mut NoSink).expect("no sink");
-    assert_eq!(tap.control.poll(3 * LEASE_NS + 1).kinds, ALL_KINDS);
+    assert_eq!(tap.control.poll(3 * LEASE_NS + 1).kinds, BASIC_KINDS);
     drop(session);
     assert_eq!(tap.control.poll(3 * LEASE_NS + 2).kinds, 0);
     let watching =
@@ -157,7 +158,7 @@ fn rates_come_from_the_records() {
     let tap = Tap::new(Backing::Shm);
     let mut session = tap.session();
     let name = tap.name(b"k0");
-    let now = Now { monotonic_ns: Now::read().monotonic_ns, realtime_ns: 1_000_300_000_000 };
+    let now = Now { monotonic_ns: 1_000_300_000_000, realtime_ns: 0 };
     for i in 0..500u64 {
         let start = 999_000_000_000 + i * 2_000_000;
         tap.write(100, &kernel(name, start, start + 1_000_000));
@@ -166,6 +167,152 @@ fn rates_come_from_the_records() {
     let snapshot = session.snapshot(now);
     assert_eq!((snapshot.kernels_per_s, snapshot.gpu_busy), (500.0, 0.5));
     assert_eq!(snapshot.devices.len(), 1);
+}
+
+fn asking_for(tap: &Tap, kinds: u64, now: Now) -> Session {
+    let options = gputap_reader::session::Options { kinds, ..options() };
+    Session::open(&tap.found, options, now).expect("the tap can be read")
+}
+
+fn said(session: &Session, now: Now) -> Vec<String> {
+    session.remarks(now).into_iter().map(|remark| remark.words).collect()
+}
+
+fn later(now: Now, by_ns: u64) -> Now {
+    Now { monotonic_ns: now.monotonic_ns + by_ns, ..now }
+}
+
+#[test]
+fn what_the_tap_says_of_itself_is_in_the_snapshot() {
+    let tap = Tap::new(Backing::Shm);
+    let (kernel, sync, nvtx) = (EventKind::Kernel.bit(), EventKind::Sync.bit(), EventKind::Marker.bit());
+    let status = tap.writer.status();
+    status.set_kinds(kernel | sync);
+    status.set_driver_version(12_040);
+    status.set_notes(nvtx, "nvtx events cannot be had in this process: x\nthe library is odd\x1b[2J");
+    status.set_clock_source(ClockSource::Monotonic);
+    status.add_clock_point(ClockPoint { monotonic_ns: 5, realtime_ns: 1_000, error_ns: 40 });
+    tap.writer.count(Counter::ClockSteps, 2);
+    tap.writer.count(Counter::ClockDoubtful, 3);
+    let session = tap.session();
+    let snapshot = session.snapshot(Now::read());
+    let target = &snapshot.target;
+    assert_eq!((target.kinds.as_slice(), target.unavailable.as_slice()), (&["kernel", "sync"][..], &["nvtx"][..]));
+    assert_eq!((target.driver_version.as_str(), target.notes.len()), ("12.4", 2));
+    let point = snapshot.clock.point.map(|point| (point.monotonic_ns, point.realtime_ns, point.error_ns));
+    assert_eq!((snapshot.clock.source, point), ("monotonic", Some((5, 1_000, 40))));
+    assert_eq!((snapshot.clock.steps, snapshot.clock.doubtful_times), (2, 3));
+    // What nobody asked for is no remark; the rest is, and cannot steer a terminal.
+    assert!(snapshot.notes.iter().any(|note| note.starts_with("the library is odd")), "{:?}", snapshot.notes);
+    assert!(!snapshot.notes.iter().any(|note| note.contains("nvtx")), "{:?}", snapshot.notes);
+    assert!(!snapshot.notes.concat().chars().any(char::is_control), "{:?}", snapshot.notes);
+    let wanting = asking_for(&tap, nvtx, Now::read());
+    let said = said(&wanting, Now::read());
+    assert_eq!(said[0], "nvtx events cannot be had in this process: x");
+    assert!(said.len() == 2 && said[1].starts_with("the library is odd"), "{said:?}");
+    assert!(wanting.snapshot(Now::read()).notes.iter().any(|note| note.contains("nvtx")));
+}
+
+#[test]
+fn a_wish_that_is_not_followed_is_told_once_it_should_have_been() {
+    let tap = Tap::new(Backing::Shm);
+    tap.writer.status().set_state(State::Recording, Reason::None, "");
+    tap.writer.status().set_kinds(EventKind::Kernel.bit());
+    let now = Now::read();
+    let mut session = asking_for(&tap, EventKind::Kernel.bit() | EventKind::Graph.bit(), now);
+    session.step(now, &mut NoSink).expect("no sink");
+    assert!(said(&session, now).is_empty(), "{:?}", said(&session, now));
+    let said = said(&session, later(now, 1_000_000_000));
+    assert!(said.len() == 1 && said[0].contains("another reader wants every kernel"), "{said:?}");
+}
+
+#[test]
+fn trouble_is_told_once_however_its_figures_change() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = tap.session();
+    let mut trouble = |detail: &str| {
+        tap.writer.status().set_state(State::Recording, Reason::NoRecords, detail);
+        session.step(Now::read(), &mut NoSink).expect("no sink");
+        session.remarks(Now::read())
+    };
+    let (first, second) = (trouble("9 launches in 10 s"), trouble("10 launches in 11 s"));
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!(first[0].about, second[0].about);
+    assert!(second[0].words.contains("no records") && second[0].words.contains("10 launches"), "{second:?}");
+    tap.writer.status().set_state(State::Yielded, Reason::ByCommand, "");
+    session.step(Now::read(), &mut NoSink).expect("no sink");
+    assert!(session.remarks(Now::read()).is_empty());
+}
+
+fn launch(correlation_id: u64) -> Event {
+    Event::Launch(LaunchEvent {
+        correlation_id,
+        time_ns: Now::read().monotonic_ns,
+        name_id: NO_NAME,
+        ..Default::default()
+    })
+}
+
+fn ended(correlation_id: u64) -> Event {
+    Event::Kernel(KernelEvent { correlation_id, start_ns: 1, end_ns: 2, name_id: NO_NAME, ..Default::default() })
+}
+
+#[test]
+fn what_is_in_flight_is_told_whichever_lane_is_read_first_and_loss_makes_it_uncertain() {
+    let tap = Tap::new(Backing::Shm);
+    let mut session = asking_for(&tap, BASIC_KINDS | EventKind::Launch.bit(), Now::read());
+    // Lanes take turns in being the first.
+    for round in 0..10u64 {
+        let (first, second) = (2 * round + 1, 2 * round + 2);
+        tap.write(100, &launch(first));
+        tap.write(200, &ended(first));
+        tap.write(200, &ended(second));
+        tap.write(100, &launch(second));
+        drain(&mut session, &mut NoSink);
+    }
+    tap.write(100, &launch(1000));
+    drain(&mut session, &mut NoSink);
+    let in_flight = session.snapshot(Now::read()).in_flight;
+    assert_eq!((in_flight.launches, in_flight.open, in_flight.uncertain), (21, 1, 0));
+    assert_eq!((in_flight.oldest[0].correlation, in_flight.oldest[0].uncertain), (1000, false));
+    tap.writer.count(Counter::CuptiDropped, 1);
+    drain(&mut session, &mut NoSink);
+    let in_flight = session.snapshot(Now::read()).in_flight;
+    assert_eq!((in_flight.open, in_flight.uncertain), (1, 1));
+}
+
+#[test]
+fn records_near_a_step_of_the_wall_clock_are_counted_and_not_averaged() {
+    let tap = Tap::new(Backing::Shm);
+    let now = Now::read();
+    let mut session = tap.session();
+    session.step(now, &mut NoSink).expect("no sink");
+    tap.writer.count(Counter::ClockSteps, 1);
+    let name = tap.name(b"k0");
+    let at_ns = now.monotonic_ns + 500;
+    tap.write(100, &kernel(name, at_ns, at_ns + 10));
+    tap.write(100, &kernel(name, at_ns - 10_000_000_000, at_ns - 9_999_999_900));
+    session.step(later(now, 1_000), &mut NoSink).expect("no sink");
+    let snapshot = session.snapshot(later(now, 2_000));
+    assert_eq!((snapshot.counts.flags.doubtful, snapshot.counts.flagged_times), (1, 1));
+    assert_eq!((snapshot.kernels[0].calls, snapshot.kernels[0].total_ns), (2, 100));
+    assert!(snapshot.notes.iter().any(|note| note.contains("wall clock was set 1 times")), "{:?}", snapshot.notes);
+}
+
+#[test]
+fn a_late_reader_knows_of_a_step_by_the_tap_s_clock_points() {
+    let tap = Tap::new(Backing::Shm);
+    let second = 1_000_000_000;
+    for (monotonic_ns, ahead_ns) in [(10 * second, 50 * second), (11 * second, 90 * second)] {
+        let point = ClockPoint { monotonic_ns, realtime_ns: monotonic_ns + ahead_ns, error_ns: 20 };
+        tap.writer.status().add_clock_point(point);
+    }
+    tap.write(100, &kernel(NO_NAME, 10 * second, 10 * second + 5));
+    tap.write(100, &kernel(NO_NAME, 20 * second, 20 * second + 5));
+    let mut session = tap.session();
+    drain(&mut session, &mut NoSink);
+    let snapshot = session.snapshot(Now::read());
+    assert_eq!((snapshot.counts.flags.doubtful, snapshot.kernels[0].total_ns), (1, 5));
 }
 
 /// Fails on the n-th event.
@@ -177,6 +324,10 @@ impl EventSink for Failing {
     fn name(&mut self, _: u32, _: &[u8]) -> Result<(), RecordError> {
         Ok(())
     }
+    fn text(&mut self, _: u32, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+
     fn event(&mut self, _: &Event) -> Result<(), RecordError> {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,

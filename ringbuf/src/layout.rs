@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 /// "gputapRB" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"gputapRB");
 /// Readers refuse another major.
-pub const ABI_MAJOR: u32 = 2;
+pub const ABI_MAJOR: u32 = 3;
 /// Grows with additions that old readers can skip.
 pub const ABI_MINOR: u32 = 0;
 
@@ -66,6 +66,12 @@ pub mod status {
     pub const HEARTBEAT_NS: usize = 1;
     pub const KINDS: usize = 2;
     pub const CUPTI_VERSION: usize = 3;
+    /// Kinds that this process can never record.
+    pub const UNAVAILABLE: usize = 4;
+    /// Which clock CUPTI reads for its records.
+    pub const CLOCK_SOURCE: usize = 5;
+    /// As cuDriverGetVersion gives it; 0 while unknown.
+    pub const DRIVER_VERSION: usize = 6;
     /// Even while the texts are whole, odd while they change.
     pub const TEXT_SEQ: usize = 16;
     pub const DETAIL: usize = 17;
@@ -84,10 +90,14 @@ pub mod status {
     #[cfg(loom)]
     pub const CLOCK_POINTS: usize = 2;
     pub const CLOCK_POINT_WORDS: usize = 4;
+    /// What is worth knowing and keeps nothing from working, a line each.
+    pub const NOTES: usize = CLOCK + CLOCK_POINTS * CLOCK_POINT_WORDS;
+    /// Longer than the other texts: several lines.
+    pub const NOTES_WORDS: usize = 2 * TEXT_WORDS;
     pub const WORDS: usize = 512;
 }
 const _: () = assert!(status::CUPTI_PATH + status::TEXT_WORDS <= status::CLOCK_NEXT);
-const _: () = assert!(status::CLOCK + status::CLOCK_POINTS * status::CLOCK_POINT_WORDS <= status::WORDS);
+const _: () = assert!(status::NOTES + status::NOTES_WORDS <= status::WORDS);
 
 pub const STATUS: usize = ident::WORDS;
 pub const COUNTERS: usize = STATUS + status::WORDS;

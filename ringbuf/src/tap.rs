@@ -132,6 +132,10 @@ impl<W: Words> TapWriter<W> {
         counter.add(&self.words, by);
     }
 
+    pub fn counted(&self, counter: Counter) -> u64 {
+        counter.read(&self.words)
+    }
+
     pub fn raise_to(&self, counter: Counter, value: u64) {
         counter.raise_to(&self.words, value);
     }
@@ -184,8 +188,22 @@ impl<W: Words> TapWriter<W> {
 
     /// Stores a kernel's name and gives its slot; `None`, counted, where there is no room.
     pub fn store_kernel_name(&self, name: &[u8], full_len: u64) -> Option<u32> {
+        self.define(EntryKind::KernelName, name, full_len)
+    }
+
+    /// Stores another text and gives its slot; `None`, counted, where the texts, which an application makes up as it
+    /// runs, would take more than half of what the names of its kernels need, too.
+    pub fn store_text(&self, text: &[u8], full_len: u64) -> Option<u32> {
+        if self.definitions.store.is_half_full() {
+            self.count(Counter::NamesLost, 1);
+            return None;
+        }
+        self.define(EntryKind::Text, text, full_len)
+    }
+
+    fn define(&self, kind: EntryKind, bytes: &[u8], full_len: u64) -> Option<u32> {
         // SAFETY: the slice can be read and does not change.
-        let stored = unsafe { self.definitions.put(EntryKind::KernelName, name.as_ptr(), name.len(), full_len, 0) };
+        let stored = unsafe { self.definitions.put(kind, bytes.as_ptr(), bytes.len(), full_len, 0) };
         if stored.is_err() {
             self.count(Counter::NamesLost, 1);
         }

@@ -3,26 +3,17 @@
 
 mod child;
 
-use child::{Child, backing, can_unshare, named, say, skip, small_tap, wait_for};
+use child::{Child, backing, can_unshare, named, say, skip, small_tap, turn, wait_for};
 use gputap_ringbuf::{
     attach::Attached,
     backing::create::create,
     discover::{self, Found},
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard},
-};
+use std::path::{Path, PathBuf};
 
 const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 /// As some sandboxes are: /proc is that of the namespace outside.
 const WITH_OUTER_PROC: [&str; 4] = ["unshare", "--pid", "--fork", "--kill-child"];
-
-/// Clean-up is of the whole machine: tests that make or sweep segments take turns.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// What this test binary does when it is a child.
 #[test]

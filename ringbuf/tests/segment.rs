@@ -2,13 +2,15 @@
 //! again, told by a variable what to be.
 #![cfg(not(loom))]
 
+mod child;
 #[path = "segment/children.rs"]
 mod children;
 mod pattern;
 #[path = "pattern/tally.rs"]
 mod tally;
 
-use children::{Child, Role, image, role_of_this_process};
+use child::{Child, turn, wait_for};
+use children::{Role, image};
 use gputap_ringbuf::{
     attach::{AttachError, Attached, Mapped, MappedFile},
     backing::create::{BackingChoice, create},
@@ -21,31 +23,8 @@ use gputap_ringbuf::{
     sync::Ordering,
     words::{MappedWords, ReadWords},
 };
-use std::{
-    path::Path,
-    sync::{Mutex, MutexGuard},
-    time::{Duration, Instant},
-};
+use std::path::Path;
 use tally::Tally;
-
-const DEADLINE: Duration = Duration::from_secs(30);
-
-/// Clean-up is of the whole machine: tests that make or sweep segments take turns.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < DEADLINE, "waited in vain for {what}");
-        std::thread::yield_now();
-    }
-}
 
 fn found(child: &Child) -> Found {
     wait_for("the tap", || discover::find(child.pid()).ok().filter(|f| Attached::open(f).is_ok()))
@@ -60,9 +39,7 @@ fn sweeps(segment: &Path) -> Option<()> {
 /// What this test binary does when it is a child.
 #[test]
 fn child() {
-    if let Some(role) = role_of_this_process() {
-        children::run(role);
-    }
+    children::run_as_told();
 }
 
 /// The lanes of a tap, read by one reader.
@@ -111,7 +88,7 @@ fn check_remains(attached: &Attached, live: Readers) {
 
 /// Kills a process that writes as fast as it can, at a time of its own choice, and reads what is there.
 fn kill_and_read(backing: Backing, records: u64) {
-    let mut child = Child::start(Role::WriteForEver(backing));
+    let mut child = Role::WriteForEver(backing).start();
     let found = found(&child);
     let attached = Attached::open(&found).unwrap();
     assert_eq!(attached.identity().backing, backing);
@@ -155,7 +132,7 @@ fn what_a_killed_process_wrote_to_a_memfd_is_there_and_right() {
 #[test]
 fn the_dead_are_swept_the_living_and_the_mapped_are_not() {
     let _turn = turn();
-    let mut child = Child::start(Role::Idle(Backing::Shm));
+    let mut child = Role::Idle(Backing::Shm).start();
     let found = found(&child);
     assert!(!discover::sweep().contains(&found.segment) && found.segment.exists(), "it lives");
     let attached = Attached::open(&found).unwrap();
@@ -170,7 +147,7 @@ fn the_dead_are_swept_the_living_and_the_mapped_are_not() {
 #[test]
 fn a_process_whose_first_thread_has_ended_lives() {
     let _turn = turn();
-    let mut child = Child::start(Role::FirstThreadEnds);
+    let mut child = Role::FirstThreadEnds.start();
     let pid = child.line().parse().unwrap();
     let found = wait_for("the tap", || discover::find(pid).ok());
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -187,7 +164,7 @@ fn a_process_whose_first_thread_has_ended_lives() {
 #[test]
 fn a_segment_whose_maker_died_before_it_was_whole_is_swept() {
     let _turn = turn();
-    let mut child = Child::start(Role::NeverPublished);
+    let mut child = Role::NeverPublished.start();
     let segment = child.line();
     assert!(!discover::sweep().contains(&segment.clone().into()) && Path::new(&segment).exists(), "its maker lives");
     child.kill();
@@ -218,7 +195,7 @@ fn a_small_file_size_limit_is_an_error_and_no_signal() {
     let _turn = turn();
     for backing in [Backing::Shm, Backing::Memfd] {
         for limit_bytes in [0, 4096, 1 << 20, 8 << 20] {
-            let mut child = Child::start(Role::UnderFileSizeLimit(backing, limit_bytes));
+            let mut child = Role::UnderFileSizeLimit(backing, limit_bytes).start();
             let outcome = child.line();
             assert!(child.wait().success(), "{backing:?}, {limit_bytes} bytes: {outcome}");
             assert_eq!(outcome == "made", limit_bytes == 8 << 20, "{backing:?}, {limit_bytes} bytes: {outcome}");
@@ -229,7 +206,7 @@ fn a_small_file_size_limit_is_an_error_and_no_signal() {
 #[test]
 fn a_memfd_cannot_be_cut_by_anybody() {
     let _turn = turn();
-    let child = Child::start(Role::Idle(Backing::Memfd));
+    let child = Role::Idle(Backing::Memfd).start();
     let found = found(&child);
     for path in [&found.segment, &found.control] {
         let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
@@ -241,7 +218,7 @@ fn a_memfd_cannot_be_cut_by_anybody() {
 
 #[test]
 fn a_process_without_a_tap_and_one_that_is_not_there_are_told_apart() {
-    let child = Child::start(Role::NoTap);
+    let child = Role::NoTap.start();
     assert!(matches!(discover::find(child.pid()), Err(FindError::NoTap { .. })));
     assert!(matches!(discover::find(u32::MAX >> 1), Err(FindError::NoProcess { .. })));
 }
@@ -250,7 +227,7 @@ fn a_process_without_a_tap_and_one_that_is_not_there_are_told_apart() {
 #[test]
 fn the_whole_of_a_segment_is_mapped() {
     let _turn = turn();
-    let child = Child::start(Role::Idle(Backing::Memfd));
+    let child = Role::Idle(Backing::Memfd).start();
     let attached = Attached::open(&found(&child)).unwrap();
     let Mapped { words, size_bytes, .. } = MappedFile::open(&found(&child).segment, 0).unwrap();
     assert!(words.len() == attached.layout().total_words && size_bytes == words.len() as u64 * 8);
@@ -271,7 +248,7 @@ fn a_core_dump_leaves_the_segment_out() {
 #[test]
 fn no_lease_is_taken_on_another_tap_than_the_one_that_was_found() {
     let _turn = turn();
-    let mut children = [0, 1].map(|_| Child::start(Role::WriteForEver(Backing::Memfd)));
+    let mut children = [0, 1].map(|_| Role::WriteForEver(Backing::Memfd).start());
     let [mut one, other] = [found(&children[0]), found(&children[1])];
     assert!(ControlClient::open(&one).is_ok());
     one.control = other.control;

@@ -2,7 +2,7 @@
 
 use gputap_callbacks::tapped;
 use std::{
-    sync::{Condvar, Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
 
@@ -17,11 +17,19 @@ enum Phase {
 static PHASE: Mutex<Phase> = Mutex::new(Phase::Running);
 static CHANGED: Condvar = Condvar::new();
 
-/// The longest that our exit handler keeps the process.
-const PATIENCE: Duration = Duration::from_millis(1500);
+/// The longest that our exit handler waits, unless the settings say otherwise. An exit may become 200 ms longer and no
+/// more, whatever CUPTI does; what is left of them is for waking up on a busy machine, and for the kernel, which takes 100 MB
+/// of reserved memory down in some 10 ms. A last flush takes a few milliseconds, tens where CUPTI holds the whole pool; one
+/// that is not back by then waits for what this process may never give it (a lock of the driver that the exiting thread
+/// holds), or for a processor. What it would have brought is unknown: the state stays what it was, and readers say so.
+pub const PATIENCE: Duration = Duration::from_millis(150);
 
-/// Start-up: arranges for the last flush. `_exit`, abort and SIGKILL pass it by.
-pub fn arrange() -> bool {
+/// What the settings say.
+static WAIT: OnceLock<Duration> = OnceLock::new();
+
+/// Start-up: arranges for the last flush. `_exit`, `quick_exit`, abort and SIGKILL pass it by.
+pub fn arrange(patience: Duration) -> bool {
+    let _ = WAIT.set(patience);
     // SAFETY: the handler is a plain function of this library, which is never unloaded.
     unsafe { libc::atexit(at_exit) == 0 }
 }
@@ -37,7 +45,8 @@ extern "C" fn at_exit() {
     }
     *phase = Phase::Ending;
     CHANGED.notify_all();
-    let _ = CHANGED.wait_timeout_while(phase, PATIENCE, |p| *p != Phase::Ended);
+    let patience = *WAIT.get().unwrap_or(&PATIENCE);
+    let _ = CHANGED.wait_timeout_while(phase, patience, |p| *p != Phase::Ended);
 }
 
 /// The timer's rest: at most `rest`, less if the process ends. Gives true when it ends.

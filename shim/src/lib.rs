@@ -8,8 +8,10 @@
 //!
 //! Read `start.rs` first, then `timer/`.
 
+mod driver;
 mod exit;
 mod library;
+mod nvtx;
 mod settings;
 mod start;
 mod timer;

@@ -5,7 +5,7 @@ use crate::{
     exit,
     library::{self, Cupti, NoCupti},
     settings::Settings,
-    timer::{self, Timer},
+    timer::{self, Notes, Timer},
 };
 use gputap_callbacks::{
     fork::ForkWord,
@@ -39,9 +39,19 @@ pub fn start() {
         Ok(cupti) => start_with(cupti, &settings),
         Err(error) => say_off(off_without(error), &settings),
     }
-    // Objects of processes that died, so that they do not fill /dev/shm. On a thread of its own: it reads what /proc says
-    // of other processes, and one that is stuck in the kernel can hold that up for ever.
-    timer::spawn_quiet("gputap-sweep", || drop(discover::sweep()));
+    timer::spawn_quiet("gputap-sweep", sweep);
+}
+
+/// Takes away objects of processes that died, so that they do not fill /dev/shm. On a thread of its own: it reads what
+/// /proc says of other processes, and one that is stuck in the kernel can hold that up for ever.
+///
+/// With descriptors of its own: it opens and closes thousands, and a job that closes all that it has and opens others
+/// meanwhile (a daemon) would find one of those closed by us, under the number that ours had.
+fn sweep() {
+    // Where this is refused (Linux before 5.9, or a filter) there is only the job's table.
+    // SAFETY: no memory is passed; with UNSHARE it concerns this thread alone, which uses no descriptor of the job's.
+    unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, libc::CLOSE_RANGE_UNSHARE) };
+    discover::sweep();
 }
 
 fn off_without(error: NoCupti) -> Off {
@@ -73,7 +83,7 @@ fn start_with(cupti: Cupti, settings: &Settings) {
     match prepared(&cupti, settings) {
         Ok((tapped, timer)) => {
             tapped.tap.publish();
-            if !exit::arrange() || !timer::spawn(timer) {
+            if !exit::arrange(settings.exit) || !timer::spawn(timer) {
                 exit::ended();
                 tapped.tap.status().set_state(State::Off, Reason::NoThread, "");
             }
@@ -89,10 +99,12 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     let tap = TapWriter::new(&created);
     let Created { reserver, control, .. } = created;
     let said = settings.complaint.clone() + &reserver.held().complaint();
-    let mut housekeeper = Housekeeper::new(reserver, Ahead::DEFAULT);
-    // Two lanes and some room for names and the first modules; the timer goes on from there.
+    // Each thread that launches takes a lane, and several may begin at once.
+    let lanes = if settings.launches { LANES_FOR_LAUNCHES } else { Ahead::DEFAULT.lanes };
+    let mut housekeeper = Housekeeper::new(reserver, Ahead { lanes, ..Ahead::DEFAULT });
+    // Lanes and some room for names and the first modules; the timer goes on from there.
     let head_bytes = housekeeper.reserved_bytes();
-    for _ in 0..FIRST_STEPS {
+    for _ in 0..FIRST_STEPS + lanes {
         if let Step::Short(error) = housekeeper.step(&tap) {
             if housekeeper.reserved_bytes() == head_bytes {
                 return Err(no_room(error.to_string()));
@@ -107,13 +119,15 @@ fn prepared(cupti: &Cupti, settings: &Settings) -> Result<(&'static Tapped, Time
     status.set_cupti(cupti.version, &cupti.path);
     status.beat(process::monotonic_ns());
     status.set_state(State::Starting, Reason::None, &said);
-    let records = RecordApi { next_record: cupti.calls.next_record, dropped_records: cupti.calls.dropped_records };
+    let records = RecordApi::of(cupti.calls.activity.map(|calls| (calls.next_record, calls.dropped_records)));
     let tapped = tapped::install(Tapped::new(tap, records, cupti.layouts, pool, fork, cupti.version));
     // Subscribing belongs here, before the application can load its first module.
-    let timer = Timer::start(tapped, cupti.calls, control, housekeeper, settings, thread::candidates());
+    let notes = Notes::of(cupti, settings);
+    let timer = Timer::start(tapped, cupti, control, housekeeper, settings, notes, thread::candidates());
     Ok((tapped, timer))
 }
 
-/// Two lanes, the names, and four steps of cubins.
-const FIRST_STEPS: usize = 7;
+/// Beside the lanes: the names, and four steps of cubins.
+const FIRST_STEPS: usize = 5;
+const LANES_FOR_LAUNCHES: usize = 6;
 const FIRST_BUFFERS: usize = 16;

@@ -260,6 +260,9 @@ phase_cost() {
   done
 }
 
+for file in "$here"/phases/*.sh; do
+  . "$file"
+done
 for phase in "$@"; do
   say "== $phase"
   "phase_$phase"

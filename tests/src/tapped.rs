@@ -26,6 +26,8 @@ pub struct TapCounts {
     pub records_written: u64,
     pub records_delivered: u64,
     pub records_dropped: u64,
+    /// Of every sort.
+    pub callbacks: u64,
 }
 
 impl TapCounts {
@@ -39,6 +41,7 @@ impl TapCounts {
             records_written: next(),
             records_delivered: next(),
             records_dropped: next(),
+            callbacks: next(),
         })
     }
 }
@@ -170,8 +173,8 @@ pub fn job_main(words: impl IntoIterator<Item = String>) -> ExitCode {
     let code = gputap_sim_job::child(words);
     if let Some(c) = cupti_counters() {
         let line = format!(
-            "{COUNTERS_WORD}{} {} {} {} {}\n",
-            c.module_callbacks, c.flushes, c.records_written, c.records_delivered, c.records_dropped
+            "{COUNTERS_WORD}{} {} {} {} {} {}\n",
+            c.module_callbacks, c.flushes, c.records_written, c.records_delivered, c.records_dropped, c.callbacks
         );
         // Who reads may be gone.
         let _ = std::io::stdout().lock().write_all(line.as_bytes());

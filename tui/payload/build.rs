@@ -123,7 +123,8 @@ fn leaks(name: &OsString) -> bool {
     if DROPPED.contains(&name) || name.starts_with("DEP_") {
         return true;
     }
-    // CARGO_TARGET_<TRIPLE>_LINKER and the like are wanted for a cross build; CARGO_TARGET_DIR is not, nor are flags.
+    // CARGO_TARGET_<TRIPLE>_LINKER and the like are wanted, for a cross build and for `.ci/dist`, which links against
+    // an older glibc; CARGO_TARGET_DIR is not, nor are flags.
     let for_triple = name.starts_with("CARGO_TARGET_") && !name.ends_with("_DIR") && !name.ends_with("_RUSTFLAGS");
     let kept = KEPT.iter().any(|kept| if kept.ends_with(['_', 'R']) { name.starts_with(kept) } else { name == *kept });
     name.starts_with("CARGO_") && !for_triple && !kept

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gputap_ringbuf::event::{EventKind, kinds_of};
 
 /// Watch which kernels use the GPU in a running job, without touching it.
 ///
@@ -15,7 +16,8 @@ Examples:
   gputap demo                           a simulated job, no GPU needed
   gputap top -- python3 train.py        start a job and watch it
   gputap top -p 1234                    watch a job that has a tap
-  gputap record -o run1 -- ./a.out      start a job and write down what it does")]
+  gputap record -o run1 -- ./a.out      start a job and write down what it does
+  gputap top --launches -- ./a.out      show what was launched and has not finished, too")]
 pub struct Cli {
     /// When to use colours; NO_COLOR is respected
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
@@ -68,6 +70,25 @@ pub struct Target {
     pub job: Vec<OsString>,
 }
 
+/// What to ask the tap for.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Wish {
+    /// Kinds of events to record: a list of kernel, memcpy, memset, sync, graph (whole graphs in place of their kernels),
+    /// memory, pool, overhead, runtime, driver, nvtx, launch; or all
+    #[arg(long, value_name = "LIST", default_value = "kernel,memcpy,memset", value_parser = kinds)]
+    kinds: u64,
+    /// Record each launch too: shows what was launched and has not finished (the job must have been started with it)
+    #[arg(long)]
+    launches: bool,
+}
+
+impl Wish {
+    /// A mask of kinds.
+    pub fn kinds(&self) -> u64 {
+        if self.launches { self.kinds | EventKind::Launch.bit() } else { self.kinds }
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 pub struct Launch {
     /// Put the tap in even if CUDA_INJECTION64_PATH names another tool's library
@@ -82,6 +103,8 @@ pub struct Top {
     pub target: Target,
     #[command(flatten)]
     pub launch: Launch,
+    #[command(flatten)]
+    pub wish: Wish,
     /// End after so many seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub seconds: Option<f64>,
@@ -94,6 +117,8 @@ pub struct Record {
     pub target: Target,
     #[command(flatten)]
     pub launch: Launch,
+    #[command(flatten)]
+    pub wish: Wish,
     /// The folder to write, which must be new or empty
     #[arg(short, long, value_name = "DIR", default_value_os_t = PathBuf::from("gputap-recording"))]
     pub output: PathBuf,
@@ -204,6 +229,15 @@ pub struct SimJob {
     pub words: Vec<String>,
 }
 
+/// Allocations from a pool say little without what becomes of the pool.
+fn kinds(text: &str) -> Result<u64, String> {
+    match kinds_of(text).map_err(|error| error.to_string())? {
+        0 => Err("names no kind".to_owned()),
+        kinds if kinds & EventKind::Memory.bit() != 0 => Ok(kinds | EventKind::Pool.bit()),
+        kinds => Ok(kinds),
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
@@ -212,6 +246,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use gputap_ringbuf::event::{ALL_KINDS, BASIC_KINDS};
 
     use super::*;
 
@@ -240,6 +275,29 @@ mod tests {
         assert!(parse("gputap top -- prog").is_ok());
         assert!(parse("gputap top -p 12 -- prog").is_err());
         assert!(parse("gputap top prog").is_err(), "a forgotten -- is an error, not another target");
+    }
+
+    #[test]
+    fn kinds_are_asked_for_by_name() {
+        let wish = |line: &str| match parse(line).map(|cli| cli.command) {
+            Ok(Command::Top(top)) => Ok(top.wish.kinds()),
+            Ok(Command::Record(record)) => Ok(record.wish.kinds()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        };
+        let (sync, memory, pool) = (EventKind::Sync.bit(), EventKind::Memory.bit(), EventKind::Pool.bit());
+        let launch = EventKind::Launch.bit();
+        assert_eq!(wish("gputap top"), Ok(BASIC_KINDS));
+        assert_eq!(wish("gputap record --launches -- prog"), Ok(BASIC_KINDS | launch));
+        assert_eq!(wish("gputap record --kinds sync,memory --launches"), Ok(sync | memory | pool | launch));
+        assert_eq!(wish("gputap top --kinds all"), Ok(ALL_KINDS));
+        let error = wish("gputap top --kinds kernel,warps").expect_err("no such kind");
+        assert!(error.contains("\"warps\"") && error.contains("kernel, memcpy") && error.contains("nvtx"), "{error}");
+        assert!(wish("gputap top --kinds ,").is_err_and(|error| error.contains("names no kind")));
+        // The help names every kind.
+        let help = Cli::command().find_subcommand_mut("top").expect("top").render_long_help().to_string();
+        let missing = EventKind::ALL.iter().find(|kind| !help.contains(kind.name()));
+        assert_eq!(missing, None);
     }
 
     #[test]

@@ -121,6 +121,61 @@ fn the_library_of_another_tool_is_left_in_its_place() {
     assert!(stdout(&output).ends_with("libgputap_shim.so\n"), "{output:?}");
 }
 
+const PLACES: &str = "echo \"$CUDA_INJECTION64_PATH $NVTX_INJECTION64_PATH\"";
+
+#[test]
+fn nvtx_ranges_have_their_place_unless_it_is_taken() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let run_with = |kinds: &str, nvtx: &str| {
+        let mut command = gputap();
+        command.args(["record", "-o", &folder, "--kinds", kinds, "--", "sh", "-c", PLACES]);
+        command.env("NVTX_INJECTION64_PATH", nvtx).output().unwrap()
+    };
+    let shim = installed().shim.display().to_string();
+    let ours = run_with("nvtx", "");
+    assert_eq!(stdout(&ours), format!("{shim} {shim}\n"));
+    let others = run_with("kernel,nvtx", "/opt/libnvtx.so");
+    assert_eq!(stdout(&others), format!("{shim} /opt/libnvtx.so\n"));
+    assert!(stderr(&others).contains("NVTX_INJECTION64_PATH is set to /opt/libnvtx.so"), "{others:?}");
+    // Who asks for no ranges need not hear of it.
+    assert!(!stderr(&run_with("kernel", "/opt/libnvtx.so")).contains("NVTX"));
+}
+
+#[test]
+fn a_job_is_told_what_to_record_from_its_first_kernel_on() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    let script = "echo \"$GPUTAP_START/$GPUTAP_KINDS/$GPUTAP_LAUNCHES\"";
+    let told = |arguments: &[&str]| {
+        let mut command = gputap();
+        command.args(["record", "-o", &folder]).args(arguments).args(["--", "sh", "-c", script]);
+        stdout(&command.output().unwrap())
+    };
+    assert_eq!(told(&[]), "recording//\n");
+    assert_eq!(told(&["--kinds", "sync,memory"]), "recording/sync,memory,pool/\n");
+    assert_eq!(told(&["--launches"]), "recording/kernel,memcpy,memset,launch/1\n");
+}
+
+#[test]
+fn what_was_launched_is_recorded_and_nothing_is_in_flight_at_the_end() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = new_folder(&base);
+    // One thread: a lane for it and one for CUPTI's own are there from the start.
+    let line = job(&["steps=3", "threads=1"]);
+    let mut command = gputap();
+    command.args(["record", "--launches", "-o", &folder, "--"]).args(&line);
+    let output = command.env("GPUTAP_CUPTI", installed().fake_cupti).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("in flight 0"), "{output:?}");
+    let summary = std::fs::read(base.path().join("run/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap();
+    let in_flight = &summary["snapshot"]["in_flight"];
+    assert_eq!((&in_flight["launches"], &in_flight["open"]), (&json(&output)["kernels"], &0.into()), "{in_flight}");
+    let launches = std::fs::read_to_string(base.path().join("run/launches.csv")).unwrap();
+    assert_eq!(launches.lines().count() as u64 - 1, in_flight["launches"].as_u64().unwrap());
+}
+
 #[test]
 fn record_streams_while_the_job_runs() {
     let base = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ use gputap_reader::{
 use gputap_ringbuf::{
     attach::Attached,
     discover::{Found, find},
-    event::ALL_KINDS,
+    event::BASIC_KINDS,
     lane::reader::LaneReader,
     words::MappedWords,
 };
@@ -155,7 +155,7 @@ impl Server {
 
     /// A session that records and finds nothing to read.
     fn wait(&self, how_long: Duration) -> u64 {
-        let options = Options { kinds: ALL_KINDS, cupti_crc: None };
+        let options = Options { kinds: BASIC_KINDS, cupti_crc: None };
         let mut session = Session::open(&self.found, options, Now::read()).expect("the tap of the bench");
         let mut step = || session.step(Now::read(), &mut NoSink).expect("no sink, no error").more;
         while step() {}

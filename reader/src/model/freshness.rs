@@ -16,7 +16,7 @@ pub(super) struct Ages {
 }
 
 impl Ages {
-    /// Counts kernels that end after `since_ns` of CLOCK_REALTIME.
+    /// Counts kernels that end after `since_ns` of CLOCK_MONOTONIC.
     pub fn new(since_ns: u64) -> Ages {
         let us = Histogram::new_with_bounds(1, MOST_US, 2).expect("bounds and digits that hdrhistogram allows");
         Ages { since_ns, us }
@@ -26,7 +26,7 @@ impl Ages {
         if let Timing::Good { end_ns, .. } = timing
             && end_ns >= self.since_ns
         {
-            self.us.saturating_record((now.realtime_ns.saturating_sub(end_ns) / 1000).max(1));
+            self.us.saturating_record((now.monotonic_ns.saturating_sub(end_ns) / 1000).max(1));
         }
     }
 
@@ -41,15 +41,15 @@ impl Ages {
 mod tests {
     use super::*;
 
-    fn now(realtime_ns: u64) -> Now {
-        Now { monotonic_ns: 0, realtime_ns }
+    fn now(monotonic_ns: u64) -> Now {
+        Now { monotonic_ns, realtime_ns: 0 }
     }
 
     #[test]
     fn ages_are_told_and_what_ended_before_attaching_is_left_out() {
         let mut ages = Ages::new(1_000_000_000);
         ages.count(Timing::Good { start_ns: 1, end_ns: 999_999_999 }, now(2_000_000_000));
-        ages.count(Timing::Flagged, now(2_000_000_000));
+        ages.count(Timing::Flagged(super::super::timing::Flaw::Zero), now(2_000_000_000));
         assert_eq!(ages.freshness(), None);
         for age_ms in 1..=100 {
             ages.count(Timing::Good { start_ns: 1, end_ns: 2_000_000_000 }, now(2_000_000_000 + age_ms * 1_000_000));

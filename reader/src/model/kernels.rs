@@ -85,6 +85,15 @@ impl Kernels {
         stats.count(kernel, timing);
     }
 
+    /// As in the rows.
+    pub(super) fn name_of(&self, slot: u32) -> &str {
+        match self.by_slot.get(&slot) {
+            Some(Row::Named(index)) => &self.named[*index].name,
+            Some(Row::Other) => OTHER,
+            None => UNNAMED,
+        }
+    }
+
     /// One row a kernel that ran, longest total first, then by name; "(unnamed)" and "(other)" only where they count.
     pub(super) fn rows(&self) -> Vec<KernelRow> {
         let named = self.named.iter().map(|named| (named.name.as_str(), named.mangled.as_str(), &named.stats));

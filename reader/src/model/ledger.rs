@@ -86,7 +86,7 @@ impl Ledger {
             delivered: self.delivered,
             pending: if self.ended || self.cut { 0 } else { open },
             lost,
-            flagged_times: 0,
+            ..Counts::default()
         }
     }
 }

@@ -3,37 +3,66 @@
 //! Fed with events and names, it hands out [`snapshot::Snapshot`]s. It does no I/O; the time is passed in.
 
 mod copies;
+mod doubt;
+mod early;
 mod freshness;
+mod graph_runs;
 mod intervals;
 mod kernel;
 mod kernels;
+mod launches;
 pub mod ledger;
+mod memory;
 mod modules;
+mod names;
 mod rates;
 pub mod snapshot;
 mod timing;
+mod totals;
 
 pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
+pub use launches::MAX_OPEN;
+pub use memory::MAX_ALLOCATIONS;
 pub use modules::MAX_MODULES;
+pub use totals::MAX_KEYS;
 
 use crate::clock::Now;
 use copies::Copies;
+use doubt::Doubt;
 use freshness::Ages;
-use gputap_ringbuf::event::Event;
+use gputap_cupti::constants::{DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
+use gputap_ringbuf::event::{Event, EventKind, LaunchEvent};
 use kernels::Kernels;
+use launches::Launches;
+use memory::Memory;
 pub(crate) use modules::{Module, Modules};
 use rates::Rates;
-use snapshot::Snapshot;
-use timing::Timing;
+use snapshot::{Counts, Flags, KindCount, NamedTotal, Snapshot, Total};
+use timing::{Flaw, Timing};
+use totals::Totals;
+
+const GRAPH_LAUNCHES: [u32; 2] = [DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz];
+/// Kinds are numbered from 1 on.
+const KINDS: usize = EventKind::ALL.len() + 1;
 
 /// The figures since attaching.
 #[derive(Debug)]
 pub struct Model {
+    /// By the number of the kind.
+    by_kind: [u64; KINDS],
+    flags: Flags,
+    doubt: Doubt,
     kernels: Kernels,
     copies: Copies,
     memsets: u64,
     memset_bytes: u64,
-    flagged_times: u64,
+    graphs: Total,
+    syncs: Totals,
+    overheads: Totals,
+    runtime_calls: Totals,
+    driver_calls: Totals,
+    memory: Memory,
+    launches: Launches,
     rates: Rates,
     ages: Ages,
     pub(crate) modules: Modules,
@@ -43,13 +72,22 @@ impl Model {
     /// Figures from `began` on.
     pub fn new(began: Now) -> Model {
         Model {
+            by_kind: [0; KINDS],
+            flags: Flags::default(),
+            doubt: Doubt::default(),
             kernels: Kernels::default(),
             copies: Copies::default(),
             memsets: 0,
             memset_bytes: 0,
-            flagged_times: 0,
+            graphs: Total::default(),
+            syncs: Totals::default(),
+            overheads: Totals::default(),
+            runtime_calls: Totals::default(),
+            driver_calls: Totals::default(),
+            memory: Memory::default(),
+            launches: Launches::default(),
             rates: Rates::default(),
-            ages: Ages::new(began.realtime_ns),
+            ages: Ages::new(began.monotonic_ns),
             modules: Modules::default(),
         }
     }
@@ -64,23 +102,76 @@ impl Model {
         self.kernels.name(slot, mangled);
     }
 
+    /// Launches are asked for: what ends from now on may be a launch's that is read later.
+    pub fn expect_launches(&mut self) {
+        self.launches.expect();
+    }
+
+    /// Records were lost, or may have been: what is open may have ended unseen.
+    pub fn lost_records(&mut self, now: Now) {
+        self.launches.lost_records(now);
+    }
+
+    /// The wall clock was set between these two times of CLOCK_MONOTONIC, and CUPTI follows it: times of records around
+    /// are not averaged.
+    pub fn clock_step(&mut self, after_ns: u64, before_ns: u64) {
+        self.doubt.step(after_ns, before_ns);
+    }
+
     /// Counts one event. `now` decides whether it still matters for the rates.
     pub fn event(&mut self, event: &Event, now: Now) {
-        let timing = Timing::of(event);
-        if timing.is_flagged() {
-            self.flagged_times = self.flagged_times.saturating_add(1);
-        }
+        let timing = self.doubt.judge(Timing::of(event));
+        self.count(event.kind(), timing);
         match event {
             Event::Kernel(kernel) => {
                 self.kernels.count(kernel, timing);
                 self.rates.count(kernel, timing, now);
                 self.ages.count(timing, now);
+                self.work_ended(kernel.graph_id, kernel.correlation_id, timing, now);
             }
-            Event::Memcpy(copy) => self.copies.count(copy, timing),
+            Event::Memcpy(copy) => {
+                self.copies.count(copy, timing);
+                self.launches.copy_ended(copy.graph_id, copy.correlation_id);
+            }
             Event::Memset(memset) => {
                 self.memsets = self.memsets.saturating_add(1);
                 self.memset_bytes = self.memset_bytes.saturating_add(memset.bytes);
+                self.launches.copy_ended(memset.graph_id, memset.correlation_id);
             }
+            Event::Graph(graph) => {
+                totals::add(&mut self.graphs, timing);
+                self.work_ended(0, graph.correlation_id, timing, now);
+            }
+            Event::Sync(sync) => self.syncs.count(sync.sync_kind, timing),
+            Event::Overhead(overhead) => self.overheads.count(overhead.overhead_kind, timing),
+            Event::Runtime(call) => self.runtime_calls.count(call.callback_id, timing),
+            Event::Driver(call) => self.driver_calls.count(call.callback_id, timing),
+            Event::Memory(memory) => self.memory.count(memory),
+            Event::Launch(launch) => self.launches.launched(launch, now),
+            Event::Pool(_) | Event::Marker(_) => {}
+        }
+    }
+
+    fn count(&mut self, kind: EventKind, timing: Timing) {
+        let count = &mut self.by_kind[kind as usize];
+        *count = count.saturating_add(1);
+        let flag = match timing.flaw() {
+            None => return,
+            Some(Flaw::Unfinished) => &mut self.flags.unfinished,
+            Some(Flaw::Zero) => &mut self.flags.zero,
+            Some(Flaw::Negative) => &mut self.flags.negative,
+            Some(Flaw::Doubtful) => &mut self.flags.doubtful,
+        };
+        *flag = flag.saturating_add(1);
+    }
+
+    /// `graph_id`: of the graph that it is a node of; 0 for a kernel by itself, and for a whole graph.
+    fn work_ended(&mut self, graph_id: u32, correlation_id: u64, timing: Timing, now: Now) {
+        if timing.flaw() == Some(Flaw::Unfinished) {
+            // CUPTI does not deliver it again when it has ended.
+            self.launches.lost_records(now);
+        } else {
+            self.launches.node_ended(graph_id, correlation_id);
         }
     }
 
@@ -88,18 +179,40 @@ impl Model {
     pub fn snapshot(&self, now: Now) -> Snapshot {
         let rates = self.rates.last_whole_second(now);
         Snapshot {
+            kinds: self.kinds(),
             kernels: self.kernels.rows(),
             copies: self.copies.rows(),
             memsets: self.memsets,
             memset_bytes: self.memset_bytes,
+            graphs: self.graphs,
+            syncs: self.syncs.rows(|key, total| NamedTotal::new(key, names::sync_kind, total)),
+            overheads: self.overheads.rows(|key, total| NamedTotal::new(key, names::overhead_kind, total)),
+            runtime_calls: self.runtime_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
+            driver_calls: self.driver_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
+            memory: self.memory.in_use(),
+            in_flight: self.launches.in_flight(now, |launch| self.launched_name(launch)),
             modules: self.modules.rows(),
             module_counts: self.modules.counts(),
-            counts: snapshot::Counts { flagged_times: self.flagged_times, ..Default::default() },
+            counts: Counts { flagged_times: self.flags.sum(), flags: self.flags, ..Default::default() },
             kernels_per_s: rates.kernels_per_s,
             gpu_busy: rates.busy,
             devices: rates.devices,
             freshness: self.ages.freshness(),
             ..Default::default()
+        }
+    }
+
+    fn kinds(&self) -> Vec<KindCount> {
+        let counts =
+            EventKind::ALL.iter().map(|kind| KindCount { kind: kind.name(), count: self.by_kind[*kind as usize] });
+        counts.filter(|row| row.count > 0).collect()
+    }
+
+    fn launched_name(&self, launch: &LaunchEvent) -> String {
+        if GRAPH_LAUNCHES.contains(&launch.callback_id) {
+            "(graph)".to_owned()
+        } else {
+            self.kernels.name_of(launch.name_id).to_owned()
         }
     }
 }

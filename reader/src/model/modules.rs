@@ -1,7 +1,7 @@
 //! The cubins that a tap has kept, as rows.
 
 use super::snapshot::{ModuleCounts, ModuleRow};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Cubins with a row of their own; later ones are only counted.
 pub const MAX_MODULES: usize = 16 * 1024;
@@ -19,11 +19,16 @@ pub(crate) struct Modules {
     by_slot: HashMap<u32, Module>,
     bytes: u64,
     not_shown: u64,
+    /// `sm_90`, ...: as many as a byte and a letter can tell apart.
+    architectures: BTreeSet<String>,
 }
 
 impl Modules {
     /// A cubin that was read for the first time.
     pub(crate) fn add(&mut self, slot: u32, module: Module) {
+        if !module.row.architecture.is_empty() && !self.architectures.contains(&module.row.architecture) {
+            self.architectures.insert(module.row.architecture.clone());
+        }
         if module.row.crc32.is_some() {
             self.bytes = self.bytes.saturating_add(module.row.size_bytes);
         }
@@ -32,6 +37,11 @@ impl Modules {
             return;
         }
         self.by_slot.insert(slot, module);
+    }
+
+    /// Those that the cubins were built for.
+    pub(crate) fn architectures(&self) -> impl Iterator<Item = &str> {
+        self.architectures.iter().map(String::as_str)
     }
 
     /// The slots that have a row.

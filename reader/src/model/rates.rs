@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(super) const LAG_NS: u64 = 250_000_000;
 /// Seconds kept: the one reported, the one under way, one ahead, and some for records that come late.
 const KEPT: u64 = 8;
-/// Records further ahead than this do not count: the clock stepped, or the record lies.
+/// Records further ahead than this do not count: the record lies.
 const AHEAD: u64 = 1;
 /// Devices told apart; later ones count as the last.
 const MAX_DEVICES: usize = 32;
@@ -47,7 +47,7 @@ impl Rates {
     /// A kernel counts in the second in which it ended, and is busy in all the kept seconds that it spans.
     pub(super) fn count(&mut self, kernel: &KernelEvent, timing: Timing, now: Now) {
         let Timing::Good { start_ns, end_ns } = timing else { return };
-        let newest = now.realtime_ns / SECOND_NS + AHEAD;
+        let newest = now.monotonic_ns / SECOND_NS + AHEAD;
         let oldest = (newest + 1).saturating_sub(KEPT);
         let (first, last) = (start_ns / SECOND_NS, end_ns / SECOND_NS);
         if last < oldest || last > newest {
@@ -72,7 +72,7 @@ impl Rates {
     }
 
     pub(super) fn last_whole_second(&self, now: Now) -> LastSecond {
-        let index = (now.realtime_ns.saturating_sub(LAG_NS) / SECOND_NS).saturating_sub(1);
+        let index = (now.monotonic_ns.saturating_sub(LAG_NS) / SECOND_NS).saturating_sub(1);
         let second = &self.seconds[(index % KEPT) as usize];
         if second.index != index {
             return LastSecond::default();
@@ -115,8 +115,8 @@ mod tests {
         seconds * SECOND_NS + nanoseconds
     }
 
-    fn now(realtime_ns: u64) -> Now {
-        Now { monotonic_ns: 0, realtime_ns }
+    fn now(monotonic_ns: u64) -> Now {
+        Now { monotonic_ns, realtime_ns: 0 }
     }
 
     fn count(rates: &mut Rates, device_id: u32, start_ns: u64, end_ns: u64, now_ns: u64) {

@@ -1,14 +1,16 @@
 //! The model against a naive one that keeps every record.
 
 use super::*;
-use gputap_ringbuf::event::{KernelEvent, MemcpyEvent, MemsetEvent, NO_NAME};
+use gputap_ringbuf::event::{
+    ApiEvent, GraphEvent, KernelEvent, MarkerEvent, MemcpyEvent, MemsetEvent, NO_NAME, OverheadEvent, SyncEvent,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const NAMES: [&str; 3] = ["_Z6vecaddPfS_i", "k0", "\u{1b}[2J"];
 
 fn now() -> Now {
-    Now { monotonic_ns: 0, realtime_ns: 1_000_000_000_000 }
+    Now { monotonic_ns: 1_000_000_000_000, realtime_ns: 0 }
 }
 
 /// Slots 0 to 5: every name twice, as two lanes' tables would intern them. Slot 6 and [`NO_NAME`] have none.
@@ -105,9 +107,9 @@ proptest! {
     }
 
     #[test]
-    fn no_record_breaks_the_model(kind in 1u16..4, words in proptest::collection::vec(any::<u64>(), 11)) {
+    fn no_record_breaks_the_model(kind in 1u16..=12, words in proptest::collection::vec(any::<u64>(), 12)) {
         let mut model = named_model();
-        let event = Event::decode(kind, &words).expect("eleven words are enough for every kind");
+        let event = Event::decode(kind, &words).expect("twelve words are enough for every kind");
         model.event(&event, now());
         model.event(&event, now());
         let _ = model.snapshot(now());
@@ -152,4 +154,86 @@ fn names_beyond_their_room_fold_into_other() {
     let rows = model.snapshot(now()).kernels;
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].name.as_str(), rows[0].calls, rows[0].flagged), ("(other)", 1, 1));
+}
+
+#[test]
+fn every_kind_has_its_count_and_its_total() {
+    let mut model = Model::new(now());
+    let mut count = |event: Event| model.event(&event, now());
+    count(Event::Graph(GraphEvent { start_ns: 10, end_ns: 30, ..Default::default() }));
+    count(Event::Graph(GraphEvent { start_ns: 10, end_ns: 0, ..Default::default() }));
+    for (sync_kind, end_ns) in [(4, 15), (1, 12), (4, 20)] {
+        count(Event::Sync(SyncEvent { start_ns: 10, end_ns, sync_kind, ..Default::default() }));
+    }
+    count(Event::Overhead(OverheadEvent { start_ns: 1, end_ns: 9, overhead_kind: 1 << 16, thread_id: 0 }));
+    count(Event::Runtime(ApiEvent { start_ns: 1, end_ns: 4, callback_id: 211, ..Default::default() }));
+    count(Event::Driver(ApiEvent { start_ns: 1, end_ns: 6, callback_id: 307, ..Default::default() }));
+    count(Event::Marker(MarkerEvent { time_ns: 1, ..Default::default() }));
+    let snapshot = model.snapshot(now());
+    let kinds: Vec<_> = snapshot.kinds.iter().map(|row| (row.kind, row.count)).collect();
+    assert_eq!(kinds, [("sync", 3), ("graph", 2), ("overhead", 1), ("runtime", 1), ("driver", 1), ("nvtx", 1)]);
+    assert_eq!(snapshot.graphs, Total { count: 2, flagged: 1, total_ns: 20, max_ns: 20 });
+    let rows = |rows: &[NamedTotal]| -> Vec<(Option<u32>, &str, u64, u64)> {
+        rows.iter().map(|row| (row.id, row.name, row.total.count, row.total.total_ns)).collect()
+    };
+    assert_eq!(rows(&snapshot.syncs), [(Some(1), "event", 1, 2), (Some(4), "context", 2, 15)]);
+    assert_eq!(rows(&snapshot.overheads), [(Some(1 << 16), "buffer flush", 1, 8)]);
+    assert_eq!(rows(&snapshot.runtime_calls), [(Some(211), "", 1, 3)]);
+    assert_eq!(rows(&snapshot.driver_calls), [(Some(307), "", 1, 5)]);
+}
+
+#[test]
+fn flags_say_what_is_wrong_and_add_up() {
+    let mut model = Model::new(now());
+    model.clock_step(100_000_000_000, 100_000_000_000);
+    for (start_ns, end_ns) in [(1, 0), (0, 0), (0, 5), (7, 5), (100_000_000_001, 100_000_000_002), (1, 2)] {
+        model.event(&Event::Kernel(KernelEvent { start_ns, end_ns, ..Default::default() }), now());
+    }
+    model.event(&Event::Marker(MarkerEvent::default()), now());
+    let snapshot = model.snapshot(now());
+    assert_eq!(snapshot.counts.flags, Flags { unfinished: 2, zero: 2, negative: 1, doubtful: 1 });
+    assert_eq!(snapshot.counts.flagged_times, 6);
+    // Of six kernels one has a time that can be averaged.
+    assert_eq!((snapshot.kernels[0].calls, snapshot.kernels[0].flagged, snapshot.kernels[0].total_ns), (6, 5, 1));
+}
+
+#[test]
+fn more_functions_than_there_is_room_for_fold_into_one() {
+    let mut model = Model::new(now());
+    for callback_id in 0..MAX_KEYS as u32 + 7 {
+        model.event(&Event::Runtime(ApiEvent { start_ns: 1, end_ns: 2, callback_id, ..Default::default() }), now());
+    }
+    let rows = model.snapshot(now()).runtime_calls;
+    assert_eq!(rows.len(), MAX_KEYS + 1);
+    assert_eq!((rows[MAX_KEYS].id, rows[MAX_KEYS].name, rows[MAX_KEYS].total.count), (None, "(other)", 7));
+}
+
+fn launch(correlation_id: u64, name_id: u32, callback_id: u32) -> Event {
+    Event::Launch(LaunchEvent { correlation_id, name_id, callback_id, time_ns: 1, ..Default::default() })
+}
+
+#[test]
+fn launches_are_named_and_ended_by_what_they_launched() {
+    let mut model = named_model();
+    model.event(&launch(1, 1, 307), now());
+    model.event(&launch(2, NO_NAME, 514), now());
+    model.event(&launch(3, NO_NAME, 515), now());
+    model.event(&launch(4, 0, 307), now());
+    let names = |model: &Model| -> Vec<String> {
+        model.snapshot(now()).in_flight.oldest.into_iter().map(|row| row.name).collect()
+    };
+    assert_eq!(names(&model), ["k0", "(graph)", "(graph)", "vecadd(float*, float*, int)"]);
+    let (start_ns, end_ns) = (1, 2);
+    model.event(&Event::Kernel(KernelEvent { correlation_id: 4, start_ns, end_ns, ..Default::default() }), now());
+    model.event(&Event::Graph(GraphEvent { correlation_id: 2, start_ns, end_ns, ..Default::default() }), now());
+    // A graph of copies alone.
+    model.event(
+        &Event::Memcpy(MemcpyEvent { correlation_id: 3, graph_id: 5, start_ns, end_ns, ..Default::default() }),
+        now(),
+    );
+    assert_eq!(names(&model), ["k0"]);
+    // A record without an end says that it has none, and is the last that comes of it.
+    model.event(&Event::Kernel(KernelEvent { correlation_id: 1, start_ns, end_ns: 0, ..Default::default() }), now());
+    let in_flight = model.snapshot(now()).in_flight;
+    assert_eq!((in_flight.open, in_flight.uncertain, in_flight.launches), (1, 1, 4));
 }

@@ -6,30 +6,67 @@ use gputap_ringbuf::event::Event;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// `start_ns > 0` and `end_ns >= start_ns`.
-    Good { start_ns: u64, end_ns: u64 },
-    /// A zero start, a zero end (not finished when CUPTI delivered it) or an end before the start: counted, never
-    /// averaged.
-    Flagged,
+    Good {
+        start_ns: u64,
+        end_ns: u64,
+    },
+    Flagged(Flaw),
+}
+
+/// What is wrong with a record's times: counted, never averaged. The first that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// No end: CUPTI delivered the record before the work had finished.
+    Unfinished,
+    /// No start, or no time at all.
+    Zero,
+    /// An end before the start.
+    Negative,
+    /// The wall clock, which CUPTI follows, was set near that time.
+    Doubtful,
 }
 
 impl Timing {
     pub(crate) fn of(event: &Event) -> Timing {
-        let (start_ns, end_ns) = match event {
-            Event::Kernel(kernel) => (kernel.start_ns, kernel.end_ns),
-            Event::Memcpy(copy) => (copy.start_ns, copy.end_ns),
-            Event::Memset(memset) => (memset.start_ns, memset.end_ns),
-        };
-        if start_ns == 0 || end_ns < start_ns { Timing::Flagged } else { Timing::Good { start_ns, end_ns } }
+        match event {
+            Event::Kernel(kernel) => span(kernel.start_ns, kernel.end_ns),
+            Event::Memcpy(copy) => span(copy.start_ns, copy.end_ns),
+            Event::Memset(memset) => span(memset.start_ns, memset.end_ns),
+            Event::Sync(sync) => span(sync.start_ns, sync.end_ns),
+            Event::Graph(graph) => span(graph.start_ns, graph.end_ns),
+            Event::Overhead(overhead) => span(overhead.start_ns, overhead.end_ns),
+            Event::Runtime(call) | Event::Driver(call) => span(call.start_ns, call.end_ns),
+            Event::Memory(memory) => instant(memory.time_ns),
+            Event::Pool(pool) => instant(pool.time_ns),
+            Event::Marker(marker) => instant(marker.time_ns),
+            Event::Launch(launch) => instant(launch.time_ns),
+        }
     }
 
-    pub(crate) fn is_flagged(self) -> bool {
-        self == Timing::Flagged
+    pub(crate) fn flaw(self) -> Option<Flaw> {
+        match self {
+            Timing::Good { .. } => None,
+            Timing::Flagged(flaw) => Some(flaw),
+        }
     }
 
     pub(crate) fn duration_ns(self) -> Option<u64> {
         match self {
             Timing::Good { start_ns, end_ns } => Some(end_ns - start_ns),
-            Timing::Flagged => None,
+            Timing::Flagged(_) => None,
         }
     }
+}
+
+fn span(start_ns: u64, end_ns: u64) -> Timing {
+    match () {
+        () if end_ns == 0 => Timing::Flagged(Flaw::Unfinished),
+        () if start_ns == 0 => Timing::Flagged(Flaw::Zero),
+        () if end_ns < start_ns => Timing::Flagged(Flaw::Negative),
+        () => Timing::Good { start_ns, end_ns },
+    }
+}
+
+fn instant(time_ns: u64) -> Timing {
+    if time_ns == 0 { Timing::Flagged(Flaw::Zero) } else { Timing::Good { start_ns: time_ns, end_ns: time_ns } }
 }

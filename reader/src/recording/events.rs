@@ -1,72 +1,160 @@
 //! Events as lines of comma-separated numbers, one file a kind. docs/format.md describes the columns.
 
-use gputap_ringbuf::event::{KernelEvent, MemcpyEvent, MemsetEvent, NO_NAME};
+use gputap_ringbuf::event::{
+    ApiEvent, Event, EventKind, GraphEvent, KernelEvent, LaunchEvent, MarkerEvent, MemcpyEvent, MemoryEvent,
+    MemsetEvent, NO_NAME, OverheadEvent, PoolEvent, SyncEvent,
+};
 
-pub(super) const KERNEL_HEADER: &str = "start_ns,end_ns,name_id,device,context,stream,correlation,graph,graph_node,\
-    grid_x,grid_y,grid_z,block_x,block_y,block_z,registers,static_shared_bytes,dynamic_shared_bytes,\
-    local_bytes_per_thread";
-pub(super) const COPY_HEADER: &str = "start_ns,end_ns,bytes,copy_kind,src_kind,dst_kind,flags,device,context,stream,\
-    correlation,graph,graph_node";
-pub(super) const MEMSET_HEADER: &str = "start_ns,end_ns,bytes,value,memory_kind,flags,device,context,stream,\
-    correlation,graph,graph_node";
-
-pub(super) fn kernel(line: &mut Vec<u8>, event: &KernelEvent) {
-    let k = event;
-    // An empty cell: CSV's way of saying that there is none.
-    let name_id = (k.name_id != NO_NAME).then_some(u64::from(k.name_id));
-    let place = [k.device_id, k.context_id, k.stream_id, k.correlation_id, k.graph_id].map(u64::from);
-    let shape = [k.grid, k.block].concat().into_iter().map(u64::from);
-    let memory = [k.static_shared_bytes, k.dynamic_shared_bytes, k.local_bytes_per_thread].map(u64::from);
-    number(line, k.start_ns);
-    cell(line, Some(k.end_ns));
-    cell(line, name_id);
-    cells(line, place);
-    cell(line, Some(k.graph_node_id));
-    cells(line, shape);
-    cell(line, Some(u64::from(k.registers_per_thread)));
-    cells(line, memory);
-}
-
-pub(super) fn copy(line: &mut Vec<u8>, event: &MemcpyEvent) {
-    let c = event;
-    number(line, c.start_ns);
-    cells(line, [c.end_ns, c.bytes]);
-    cells(line, [c.copy_kind, c.src_kind, c.dst_kind, c.flags].map(u64::from));
-    cells(line, [c.device_id, c.context_id, c.stream_id, c.correlation_id, c.graph_id].map(u64::from));
-    cell(line, Some(c.graph_node_id));
-}
-
-pub(super) fn memset(line: &mut Vec<u8>, event: &MemsetEvent) {
-    let m = event;
-    number(line, m.start_ns);
-    cells(line, [m.end_ns, m.bytes, u64::from(m.value), u64::from(m.memory_kind), u64::from(m.flags)]);
-    cells(line, [m.device_id, m.context_id, m.stream_id, m.correlation_id, m.graph_id].map(u64::from));
-    cell(line, Some(m.graph_node_id));
-}
-
-fn cells(line: &mut Vec<u8>, values: impl IntoIterator<Item = u64>) {
-    values.into_iter().for_each(|value| cell(line, Some(value)));
-}
-
-fn cell(line: &mut Vec<u8>, value: Option<u64>) {
-    line.push(b',');
-    if let Some(value) = value {
-        number(line, value);
+/// The file of a kind.
+pub(super) fn file_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Kernel => "kernels.csv",
+        EventKind::Memcpy => "copies.csv",
+        EventKind::Memset => "memsets.csv",
+        EventKind::Sync => "syncs.csv",
+        EventKind::Graph => "graphs.csv",
+        EventKind::Memory => "memory.csv",
+        EventKind::Pool => "pools.csv",
+        EventKind::Overhead => "overheads.csv",
+        EventKind::Runtime => "runtime.csv",
+        EventKind::Driver => "driver.csv",
+        EventKind::Marker => "nvtx.csv",
+        EventKind::Launch => "launches.csv",
     }
 }
 
-fn number(line: &mut Vec<u8>, value: u64) {
-    line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+/// The names of a kind's columns.
+pub(super) fn header(kind: EventKind) -> String {
+    let mut names = Vec::new();
+    columns(&of_kind(kind), |name, _| names.push(name));
+    names.join(",")
+}
+
+pub(super) fn row(line: &mut Vec<u8>, event: &Event) {
+    let mut digits = itoa::Buffer::new();
+    let mut is_first = true;
+    columns(event, |_, value| {
+        if !std::mem::take(&mut is_first) {
+            line.push(b',');
+        }
+        // An empty cell: CSV's way of saying that there is none.
+        if let Some(value) = value {
+            line.extend_from_slice(digits.format(value).as_bytes());
+        }
+    });
+}
+
+/// An event of a kind, for its columns.
+fn of_kind(kind: EventKind) -> Event {
+    match kind {
+        EventKind::Kernel => Event::Kernel(KernelEvent::default()),
+        EventKind::Memcpy => Event::Memcpy(MemcpyEvent::default()),
+        EventKind::Memset => Event::Memset(MemsetEvent::default()),
+        EventKind::Sync => Event::Sync(SyncEvent::default()),
+        EventKind::Graph => Event::Graph(GraphEvent::default()),
+        EventKind::Memory => Event::Memory(MemoryEvent::default()),
+        EventKind::Pool => Event::Pool(PoolEvent::default()),
+        EventKind::Overhead => Event::Overhead(OverheadEvent::default()),
+        EventKind::Runtime => Event::Runtime(ApiEvent::default()),
+        EventKind::Driver => Event::Driver(ApiEvent::default()),
+        EventKind::Marker => Event::Marker(MarkerEvent::default()),
+        EventKind::Launch => Event::Launch(LaunchEvent::default()),
+    }
+}
+
+/// Shows each column with its value, in order.
+fn columns(event: &Event, mut show: impl FnMut(&'static str, Option<u64>)) {
+    /// Numbers of any width, and names, which there may be none of.
+    macro_rules! show {
+        ($($name:literal: $value:expr,)*) => {{ $(show($name, cell($value));)* }};
+    }
+    match event {
+        Event::Kernel(k) => show! {
+            "start_ns": k.start_ns, "end_ns": k.end_ns, "name_id": Name(k.name_id),
+            "device": k.device_id, "context": k.context_id, "stream": k.stream_id, "correlation": k.correlation_id,
+            "graph": k.graph_id, "graph_node": k.graph_node_id,
+            "grid_x": k.grid[0], "grid_y": k.grid[1], "grid_z": k.grid[2],
+            "block_x": k.block[0], "block_y": k.block[1], "block_z": k.block[2],
+            "registers": k.registers_per_thread, "static_shared_bytes": k.static_shared_bytes,
+            "dynamic_shared_bytes": k.dynamic_shared_bytes, "local_bytes_per_thread": k.local_bytes_per_thread,
+        },
+        Event::Memcpy(c) => show! {
+            "start_ns": c.start_ns, "end_ns": c.end_ns, "bytes": c.bytes,
+            "copy_kind": c.copy_kind, "src_kind": c.src_kind, "dst_kind": c.dst_kind, "flags": c.flags,
+            "device": c.device_id, "context": c.context_id, "stream": c.stream_id, "correlation": c.correlation_id,
+            "graph": c.graph_id, "graph_node": c.graph_node_id,
+            "src_device": c.src_device_id, "dst_device": c.dst_device_id,
+        },
+        Event::Memset(m) => show! {
+            "start_ns": m.start_ns, "end_ns": m.end_ns, "bytes": m.bytes,
+            "value": m.value, "memory_kind": m.memory_kind, "flags": m.flags,
+            "device": m.device_id, "context": m.context_id, "stream": m.stream_id, "correlation": m.correlation_id,
+            "graph": m.graph_id, "graph_node": m.graph_node_id,
+        },
+        Event::Sync(s) => show! {
+            "start_ns": s.start_ns, "end_ns": s.end_ns, "sync_kind": s.sync_kind,
+            "context": s.context_id, "stream": s.stream_id, "cuda_event": s.cuda_event_id,
+            "correlation": s.correlation_id,
+        },
+        Event::Graph(g) => show! {
+            "start_ns": g.start_ns, "end_ns": g.end_ns, "graph": g.graph_id,
+            "device": g.device_id, "context": g.context_id, "stream": g.stream_id, "correlation": g.correlation_id,
+        },
+        Event::Memory(m) => show! {
+            "time_ns": m.time_ns, "operation": m.operation, "memory_kind": m.memory_kind, "flags": m.flags,
+            "address": m.address, "bytes": m.bytes,
+            "device": m.device_id, "context": m.context_id, "stream": m.stream_id, "correlation": m.correlation_id,
+            "pool_kind": m.pool_kind, "pool_address": m.pool_address, "pool_size_bytes": m.pool_size_bytes,
+            "pool_used_bytes": m.pool_used_bytes,
+        },
+        Event::Pool(p) => show! {
+            "time_ns": p.time_ns, "operation": p.operation, "pool_kind": p.pool_kind, "address": p.address,
+            "size_bytes": p.size_bytes, "used_bytes": p.used_bytes,
+            "release_threshold_bytes": p.release_threshold_bytes, "keep_bytes": p.keep_bytes,
+            "device": p.device_id, "correlation": p.correlation_id,
+        },
+        Event::Overhead(o) => show! {
+            "start_ns": o.start_ns, "end_ns": o.end_ns, "overhead_kind": o.overhead_kind, "thread": o.thread_id,
+        },
+        Event::Runtime(c) | Event::Driver(c) => show! {
+            "start_ns": c.start_ns, "end_ns": c.end_ns, "callback": c.callback_id, "thread": c.thread_id,
+            "return_value": c.return_value, "correlation": c.correlation_id,
+        },
+        Event::Marker(m) => show! {
+            "time_ns": m.time_ns, "marker": m.marker_id, "flags": m.flags,
+            "name_id": Name(m.name_id), "domain_id": Name(m.domain_id), "thread": m.thread_id,
+        },
+        Event::Launch(l) => show! {
+            "time_ns": l.time_ns, "name_id": Name(l.name_id), "callback": l.callback_id, "thread": l.thread_id,
+            "context": l.context_id, "correlation": l.correlation_id,
+        },
+    }
+}
+
+/// The id of a name, or of none.
+struct Name(u32);
+
+impl TryFrom<Name> for u64 {
+    type Error = ();
+
+    fn try_from(name: Name) -> Result<u64, ()> {
+        if name.0 == NO_NAME { Err(()) } else { Ok(u64::from(name.0)) }
+    }
+}
+
+fn cell(value: impl TryInto<u64>) -> Option<u64> {
+    value.try_into().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(header: &str, write: impl FnOnce(&mut Vec<u8>)) -> Vec<(String, String)> {
+    fn cells(event: &Event) -> Vec<(String, String)> {
         let mut line = Vec::new();
-        write(&mut line);
+        row(&mut line, event);
         let line = String::from_utf8(line).expect("ASCII");
+        let header = header(event.kind());
         assert_eq!(line.split(',').count(), header.split(',').count());
         header.split(',').map(str::to_owned).zip(line.split(',').map(str::to_owned)).collect()
     }
@@ -76,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn every_column_holds_what_its_name_says() {
+    fn a_kernel_s_columns_hold_what_their_names_say() {
         let event = KernelEvent {
             start_ns: 1,
             end_ns: u64::MAX,
             name_id: NO_NAME,
-            correlation_id: 4,
+            correlation_id: 1 << 32 | 4,
             device_id: 5,
             context_id: 6,
             stream_id: 7,
@@ -94,12 +182,12 @@ mod tests {
             dynamic_shared_bytes: 18,
             local_bytes_per_thread: 19,
         };
-        let row = row(KERNEL_HEADER, |line| kernel(line, &event));
+        let row = cells(&Event::Kernel(event));
         let expected = [
             ("start_ns", "1"),
             ("end_ns", "18446744073709551615"),
             ("name_id", ""),
-            ("correlation", "4"),
+            ("correlation", "4294967300"),
             ("device", "5"),
             ("context", "6"),
             ("stream", "7"),
@@ -115,29 +203,39 @@ mod tests {
         expected.iter().for_each(|(column, expected)| assert_eq!(value(&row, column), *expected, "{column}"));
     }
 
+    /// docs/format.md has every file with exactly its columns.
     #[test]
-    fn copies_and_memsets_too() {
-        let event = MemcpyEvent {
-            start_ns: 1,
-            bytes: 3,
-            copy_kind: 4,
-            dst_kind: 6,
-            correlation_id: 9,
-            graph_node_id: 12,
-            ..Default::default()
-        };
-        let copied = row(COPY_HEADER, |line| copy(line, &event));
-        for (column, expected) in
-            [("bytes", "3"), ("copy_kind", "4"), ("dst_kind", "6"), ("correlation", "9"), ("graph_node", "12")]
-        {
-            assert_eq!(value(&copied, column), expected, "{column}");
+    fn the_document_names_every_column() {
+        let document = include_str!("../../../docs/format.md");
+        for &kind in EventKind::ALL {
+            let file = format!("`{}`", file_name(kind));
+            let row = document.lines().find(|line| line.starts_with('|') && line.contains(&file));
+            let row = row.unwrap_or_else(|| panic!("{file} is in no row"));
+            let told = row.rsplit('|').nth(1).expect("a last cell").replace('`', "");
+            let shape = "grid_x, grid_y, grid_z, block_x, block_y, block_z";
+            let columns: Vec<String> =
+                told.replace("grid_x … block_z", shape).split(',').map(|c| c.trim().to_owned()).collect();
+            assert_eq!(columns.join(","), header(kind), "{file}");
         }
-        let event = MemsetEvent { bytes: 3, value: 4, memory_kind: 5, flags: 6, stream_id: 7, ..Default::default() };
-        let set = row(MEMSET_HEADER, |line| memset(line, &event));
-        for (column, expected) in
-            [("bytes", "3"), ("value", "4"), ("memory_kind", "5"), ("flags", "6"), ("stream", "7")]
-        {
-            assert_eq!(value(&set, column), expected, "{column}");
+    }
+
+    /// Every field of an event has a column of its own: words that are all different make cells that are.
+    #[test]
+    fn no_field_is_left_out_and_none_shown_twice() {
+        for &kind in EventKind::ALL {
+            // Bytes without a repetition, so that no two fields of the same width are alike.
+            let words: Vec<u64> =
+                (0..12).map(|w| u64::from_le_bytes(std::array::from_fn(|b| w * 8 + b as u8 + 1))).collect();
+            let event = Event::decode(kind as u16, &words).expect("a whole event");
+            let row = cells(&event);
+            let mut values: Vec<_> = row.iter().map(|(_, value)| value).collect();
+            let fields = format!("{event:?}").matches(": ").count();
+            // Grid and block are one field of three numbers each.
+            let arrays = if kind == EventKind::Kernel { 4 } else { 0 };
+            assert_eq!(values.len(), fields + arrays, "{event:?}");
+            values.sort();
+            values.dedup();
+            assert_eq!(values.len(), row.len(), "{row:?}");
         }
     }
 }

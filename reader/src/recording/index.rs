@@ -1,6 +1,6 @@
 //! What `index.json` says of the cubins, and `summary.json` of the whole.
 
-use crate::model::snapshot::{ModuleRow, Snapshot};
+use crate::model::snapshot::{ClockPoint, ModuleRow, Snapshot};
 use crate::session::StoredCubin;
 use gputap_ringbuf::header::identity::Identity;
 use serde::Serialize;
@@ -149,6 +149,15 @@ impl TapIdentity {
     }
 }
 
+/// By which a time of CLOCK_MONOTONIC, as the events have, is told as wall time: the tap's own readings of both clocks.
+/// Absent where it had none yet.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Clocks {
+    pub begin: Option<ClockPoint>,
+    /// At this writing.
+    pub end: Option<ClockPoint>,
+}
+
 /// The head of `summary.json`.
 #[derive(Serialize)]
 pub(super) struct Summary<'a> {
@@ -160,6 +169,7 @@ pub(super) struct Summary<'a> {
     /// CLOCK_REALTIME at the start of the recording and at this writing, nanoseconds.
     pub began_realtime_ns: u64,
     pub written_realtime_ns: u64,
+    pub clock: Clocks,
     pub snapshot: &'a Snapshot,
 }
 

@@ -1,8 +1,9 @@
 //! A recording: what a session reads, in files that other people's tools open.
 //!
 //! ```text
-//! DIR/kernels.csv  copies.csv  memsets.csv   one line an event, numbers only
-//! DIR/names.jsonl                            one line a kernel name: what name_id means
+//! DIR/kernels.csv  copies.csv  memsets.csv   one line an event, numbers only; other kinds have files
+//!                                            of their own where there are any
+//! DIR/names.jsonl                            one line a name: what name_id means
 //! DIR/cubins/CRC32-SIZE.cubin                each distinct cubin once
 //! DIR/index.json                             the cubins: sizes, loads, both checksums, functions
 //! DIR/summary.json                           who was recorded, statistics, and where every record went
@@ -19,19 +20,21 @@ mod lines;
 pub use error::RecordError;
 
 use crate::clock::Now;
-use crate::model::snapshot::Snapshot;
+use crate::model::snapshot::{ClockPoint, Snapshot};
 use crate::session::{EventSink, Session, StoredCubin};
-use crate::symbols::demangle;
+use crate::symbols::{demangle, escape};
 use archive::{Archive, Kept};
-use gputap_ringbuf::event::Event;
-use index::{Index, Summary, TapIdentity};
+use gputap_ringbuf::event::{BASIC_KINDS, Event, EventKind};
+use index::{Clocks, Index, Summary, TapIdentity};
 use lines::{LineFile, replace};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Grows when a column or field changes its meaning.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// Kinds are numbered from 1 on.
+const KINDS: usize = EventKind::ALL.len() + 1;
 /// Summary and index are written again this often.
 const KEEP_EVERY_NS: u64 = 2_000_000_000;
 
@@ -55,9 +58,9 @@ pub struct Recorder {
     dir: PathBuf,
     tap: TapIdentity,
     began: Now,
-    kernels: LineFile,
-    copies: LineFile,
-    memsets: LineFile,
+    clock_at_begin: Option<ClockPoint>,
+    /// By the number of the kind.
+    events: [Option<LineFile>; KINDS],
     names: LineFile,
     archive: Archive,
     index: Index,
@@ -72,14 +75,16 @@ impl Recorder {
     /// `dir` is not empty, not a folder, or cannot be written.
     pub fn create(dir: &Path, session: &Session, now: Now) -> Result<Recorder, RecordError> {
         make_empty_folder(dir)?;
-        let lines = |name: &str, header: &str| LineFile::create(dir.join(name), header);
+        let mut events = [const { None }; KINDS];
+        for kind in EventKind::in_mask(BASIC_KINDS) {
+            events[kind as usize] = Some(file_of(dir, kind)?);
+        }
         Ok(Recorder {
             tap: TapIdentity::of(&session.identity()),
             began: now,
-            kernels: lines("kernels.csv", events::KERNEL_HEADER)?,
-            copies: lines("copies.csv", events::COPY_HEADER)?,
-            memsets: lines("memsets.csv", events::MEMSET_HEADER)?,
-            names: lines("names.jsonl", "")?,
+            clock_at_begin: session.clock_point(),
+            events,
+            names: LineFile::create(dir.join("names.jsonl"), "")?,
             archive: Archive::create(dir.join("cubins"))?,
             index: Index::default(),
             kept_ns: now.monotonic_ns,
@@ -106,14 +111,15 @@ impl Recorder {
     /// # Errors
     /// A file could not be written; the others were.
     pub fn finish(mut self, snapshot: &Snapshot, now: Now) -> Result<Written, RecordError> {
-        let synced = [self.names.sync(), self.kernels.sync(), self.copies.sync(), self.memsets.sync()];
+        let mut synced = vec![self.names.sync()];
+        synced.extend(self.events.iter_mut().flatten().map(LineFile::sync));
         self.has_failed |= synced.iter().any(Result::is_err);
         let documents = self.write_documents(snapshot, now, true);
         synced.into_iter().chain([documents]).collect::<Result<(), _>>()?;
-        let events = [&self.kernels, &self.copies, &self.memsets];
+        let events = || self.events.iter().flatten();
         // The first line of each names the columns.
-        let count = events.iter().map(|file| file.written_lines().saturating_sub(1)).sum();
-        let bytes = events.iter().map(|file| file.written_bytes()).sum::<u64>();
+        let count = events().map(|file| file.written_lines().saturating_sub(1)).sum();
+        let bytes = events().map(|file| file.written_bytes()).sum::<u64>();
         Ok(Written {
             events: count,
             cubins: self.archive.files() as u64,
@@ -136,6 +142,7 @@ impl Recorder {
             tap: &self.tap,
             began_realtime_ns: self.began.realtime_ns,
             written_realtime_ns: now.realtime_ns,
+            clock: Clocks { begin: self.clock_at_begin.or(snapshot.clock.point), end: snapshot.clock.point },
             snapshot,
         };
         replace(&self.dir.join("summary.json"), &index::json(&summary), is_last)
@@ -154,12 +161,13 @@ impl Recorder {
         result
     }
 
-    fn write_name(&mut self, slot: u32, mangled: &[u8]) -> Result<(), RecordError> {
+    /// `shown`: as people read it.
+    fn write_name(&mut self, slot: u32, shown: &str, mangled: &[u8]) -> Result<(), RecordError> {
         let text = std::str::from_utf8(mangled).ok();
         let hex = || mangled.iter().map(|byte| format!("{byte:02x}")).collect();
         let line = NameLine {
             id: slot,
-            name: &demangle(mangled),
+            name: shown,
             mangled: text,
             mangled_hex: if text.is_none() { Some(hex()) } else { None },
         };
@@ -169,16 +177,12 @@ impl Recorder {
     }
 
     fn write_event(&mut self, event: &Event) -> Result<(), RecordError> {
-        let file = match event {
-            Event::Kernel(_) => &mut self.kernels,
-            Event::Memcpy(_) => &mut self.copies,
-            Event::Memset(_) => &mut self.memsets,
+        let kind = event.kind();
+        let file = match &mut self.events[kind as usize] {
+            Some(file) => file,
+            none => none.insert(file_of(&self.dir, kind)?),
         };
-        file.line(|line| match event {
-            Event::Kernel(kernel) => events::kernel(line, kernel),
-            Event::Memcpy(copy) => events::copy(line, copy),
-            Event::Memset(memset) => events::memset(line, memset),
-        });
+        file.line(|line| events::row(line, event));
         if file.is_full() { self.flush() } else { Ok(()) }
     }
 
@@ -194,11 +198,12 @@ impl Recorder {
     fn flush(&mut self) -> Result<(), RecordError> {
         // Names first: no event in the files refers to a name that is not there.
         self.names.flush()?;
-        self.kernels.flush()?;
-        self.copies.flush()?;
-        self.memsets.flush()
+        self.events.iter_mut().flatten().try_for_each(LineFile::flush)
     }
 }
+
+/// As much of a text as of a name.
+const TEXT_SHOWN_BYTES: usize = 8192;
 
 #[derive(Serialize)]
 struct NameLine<'a> {
@@ -214,7 +219,12 @@ struct NameLine<'a> {
 /// After an error the recorder takes nothing more; [`Recorder::finish`] still ends what was written before.
 impl EventSink for Recorder {
     fn name(&mut self, slot: u32, mangled: &[u8]) -> Result<(), RecordError> {
-        self.unless_failed(|recorder| recorder.write_name(slot, mangled))
+        self.unless_failed(|recorder| recorder.write_name(slot, &demangle(mangled), mangled))
+    }
+
+    fn text(&mut self, slot: u32, text: &[u8]) -> Result<(), RecordError> {
+        let shown = escape::for_screen(&String::from_utf8_lossy(text), TEXT_SHOWN_BYTES);
+        self.unless_failed(|recorder| recorder.write_name(slot, &shown, text))
     }
 
     fn event(&mut self, event: &Event) -> Result<(), RecordError> {
@@ -233,6 +243,10 @@ impl EventSink for Recorder {
     fn step_ends(&mut self) -> Result<(), RecordError> {
         self.unless_failed(Recorder::flush)
     }
+}
+
+fn file_of(dir: &Path, kind: EventKind) -> Result<LineFile, RecordError> {
+    LineFile::create(dir.join(events::file_name(kind)), &events::header(kind))
 }
 
 fn make_empty_folder(dir: &Path) -> Result<(), RecordError> {

@@ -83,10 +83,8 @@ fn deliver(
         tally.undecodable += 1;
         return;
     };
-    if let Event::Kernel(kernel) = &event
-        && kernel.name_id != NO_NAME
-    {
-        names.look_up(kernel.name_id, model, sink);
+    for slot in event.names().into_iter().filter(|slot| *slot != NO_NAME) {
+        names.look_up(slot, model, sink);
     }
     tally.delivered += 1;
     model.event(&event, now);

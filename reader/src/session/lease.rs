@@ -11,13 +11,14 @@ pub(super) struct Lease {
     kinds: u64,
     client: Option<ControlClient>,
     tried_ns: u64,
+    taken_ns: u64,
     /// Why there is no lease now; empty where there is one, or none is wanted.
     pub trouble: String,
 }
 
 impl Lease {
     pub fn new(kinds: u64) -> Lease {
-        Lease { kinds, client: None, tried_ns: 0, trouble: String::new() }
+        Lease { kinds, client: None, tried_ns: 0, taken_ns: 0, trouble: String::new() }
     }
 
     /// Renews the lease, or asks for one where there is none.
@@ -38,10 +39,16 @@ impl Lease {
             Ok(client) => {
                 client.want(self.kinds);
                 self.client = Some(client);
+                self.taken_ns = now.monotonic_ns;
                 self.trouble.clear();
             }
             Err(error) => self.trouble = format!("recording could not be asked for: {error}"),
         }
+    }
+
+    /// For how long the shim has known the wish; `None` where it does not.
+    pub fn held_ns(&self, now: Now) -> Option<u64> {
+        self.client.as_ref().map(|_| now.monotonic_ns.saturating_sub(self.taken_ns))
     }
 
     /// Gives the wish up.

@@ -5,25 +5,31 @@
 //! loses one, and the lanes give what they still hold.
 
 mod cubins;
+mod doubts;
 mod lanes;
 mod lease;
 mod liveness;
 mod names;
+mod notes;
 mod report;
 mod sink;
+mod wish;
 
-pub(crate) use report::{reason, state_name, totals};
+pub use notes::Remark;
+pub(crate) use notes::{is_trouble, of_the_tap};
+pub(crate) use report::{clock, clock_point, cuda_version, kind_names, reason, state_name, totals};
 pub use sink::{EventSink, NoSink, StoredCubin};
 
 use crate::clock::Now;
 use crate::crc::{CuptiCrc, Deadlines, Program, candidates};
 use crate::model::Model;
-use crate::model::snapshot::Snapshot;
+use crate::model::snapshot::{ClockPoint, Snapshot};
 use crate::recording::RecordError;
 use cubins::Cubins;
+use doubts::Doubts;
 use gputap_ringbuf::attach::{AttachError, Attached, Counters};
 use gputap_ringbuf::discover::{self, FindError, Found};
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::{BASIC_KINDS, EventKind};
 use gputap_ringbuf::header::identity::Identity;
 use gputap_ringbuf::header::status::{State, Status};
 use lanes::Lanes;
@@ -51,12 +57,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Every kind, and CUPTI's checksums by a child of this binary from the libcupti that [`candidates()`] finds. The
+    /// Kernels, copies and memsets, and CUPTI's checksums by a child of this binary from the libcupti that [`candidates()`] finds. The
     /// binary must answer [`crate::crc::child_request`] first thing in `main`.
     pub fn all() -> Options {
         let libraries = || candidates(&|name| std::env::var_os(name));
         let crc = |program| CuptiCrc::new(program, libraries(), Deadlines::default());
-        Options { kinds: ALL_KINDS, cupti_crc: Program::this_binary().ok().map(crc) }
+        Options { kinds: BASIC_KINDS, cupti_crc: Program::this_binary().ok().map(crc) }
     }
 }
 
@@ -92,7 +98,10 @@ pub struct Session {
     /// PyTorch is in the process: its profiler wants the one subscription that the tap has.
     has_torch: bool,
     began: Now,
+    /// Kinds that were asked for.
+    wish: u64,
     model: Model,
+    doubts: Doubts,
     names: Names,
     cubins: Cubins,
     lanes: Lanes,
@@ -124,13 +133,21 @@ impl Session {
     pub fn open(found: &Found, options: Options, now: Now) -> Result<Session, SessionError> {
         let attached = Attached::open(found)?;
         let figures = figures(&attached).ok_or(SessionError::Cut { pid: found.pid })?;
-        let mut lease = Lease::new(if found.alive { options.kinds } else { 0 });
+        let wish = if found.alive { options.kinds } else { 0 };
+        let mut lease = Lease::new(wish);
         lease.step(found, now);
+        let mut model = Model::new(now);
+        if wish & EventKind::Launch.bit() != 0 {
+            model.expect_launches();
+        }
+        let doubts = Doubts::new(&figures.0, &figures.1, &attached.clock_points(), &mut model, now);
         Ok(Session {
             command: if found.local { crate::process::command(found.pid) } else { String::new() },
             has_torch: found.local && crate::process::maps_library(found.pid, "libtorch_cuda.so"),
             began: now,
-            model: Model::new(now),
+            wish,
+            model,
+            doubts,
             names: Names::new(attached.definitions()),
             cubins: Cubins::new(attached.cubins(), options.cupti_crc),
             lanes: Lanes::new(&attached),
@@ -161,6 +178,8 @@ impl Session {
         // Events of names that are not read yet wait: they would count as unnamed.
         let more_events = more_names
             || (!self.cut && self.lanes.step(&self.attached, &mut self.names, &mut self.model, now, &mut sink));
+        let (status, counters) = &self.figures;
+        self.doubts.look_at_loss(status, counters, &self.lanes.tally, &mut self.model, now);
         let more_cubins = self.cubins.step(&mut self.model, &mut sink);
         self.cut |= self.attached.is_cut();
         let more = !self.cut && (more_events || more_cubins);
@@ -184,6 +203,7 @@ impl Session {
             Some(figures) if !self.cut => self.figures = figures,
             _ => self.cut = true,
         }
+        self.doubts.look_at_clock(&self.figures.1, &mut self.model, now);
         let status = &self.figures.0;
         self.gone = self.watch.is_gone(status.heartbeat_ns, now);
         if self.gone || self.cut {
@@ -197,6 +217,19 @@ impl Session {
     /// Everything known, as plain data.
     pub fn snapshot(&self, now: Now) -> Snapshot {
         report::snapshot(self, now)
+    }
+
+    /// What a person wants to hear at once, each once: trouble, and what is not recorded as it was asked for. The
+    /// snapshot has it too.
+    pub fn remarks(&self, now: Now) -> Vec<Remark> {
+        notes::remarks(self, &self.figures.0, now)
+    }
+
+    /// The tap's latest reading of both clocks.
+    pub fn clock_point(&self) -> Option<ClockPoint> {
+        let point = self.attached.clock().map(report::clock_point);
+        // What a cut segment says is zeros.
+        if self.attached.is_cut() { None } else { point }
     }
 
     /// The process has ended and everything that it left has been read; or the segment was cut.

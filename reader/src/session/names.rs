@@ -1,4 +1,4 @@
-//! The definitions of a tap: which slot is which kernel's mangled name.
+//! The definitions of a tap: which slot is which kernel's mangled name, or which other text.
 
 use super::sink::Guarded;
 use crate::model::Model;
@@ -59,17 +59,21 @@ impl Names {
     }
 
     fn learn(&mut self, entry: &Entry, model: &mut Model, sink: &mut Guarded<'_>) {
-        if entry.kind != EntryKind::KernelName as u16 || entry.len_bytes > NAME_MAX_BYTES || !self.known.add(entry.slot)
-        {
+        let is_text = entry.kind == EntryKind::Text as u16;
+        let is_ours = is_text || entry.kind == EntryKind::KernelName as u16;
+        if !is_ours || entry.len_bytes > NAME_MAX_BYTES || !self.known.add(entry.slot) {
             return;
         }
         self.budget_bytes = self.budget_bytes.saturating_sub(entry.len_bytes);
-        let Ok(mangled) = self.store.read(entry) else {
+        let Ok(bytes) = self.store.read(entry) else {
             self.unreadable += 1;
             return;
         };
-        model.name(entry.slot, &mangled);
-        sink.put(|sink| sink.name(entry.slot, &mangled));
+        if is_text {
+            return sink.put(|sink| sink.text(entry.slot, &bytes));
+        }
+        model.name(entry.slot, &bytes);
+        sink.put(|sink| sink.name(entry.slot, &bytes));
     }
 }
 

@@ -3,10 +3,12 @@
 use super::Session;
 use crate::clock::Now;
 use crate::model::ledger::Ledger;
-use crate::model::snapshot::{Cost, Counts, Lost, ModuleCounts, Snapshot, Target};
-use gputap_ringbuf::attach::{Attached, Counters};
+use crate::model::snapshot::{Clock, ClockPoint, Cost, Counts, Lost, ModuleCounts, Snapshot, Target};
+use crate::symbols::escape::for_screen;
+use gputap_ringbuf::attach::Counters;
+use gputap_ringbuf::event::EventKind;
 use gputap_ringbuf::header::counters::Counter;
-use gputap_ringbuf::header::status::{State, Status};
+use gputap_ringbuf::header::status::{ClockPoint as RawPoint, ClockSource, State, Status};
 
 pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
     // After the lanes were drained: what was counted since is pending.
@@ -16,7 +18,11 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
     Snapshot {
         target: target(session, &status, now),
         elapsed_ns: now.since_ns(session.began),
-        counts: Counts { flagged_times: model.counts.flagged_times, ..ledger(session, &counters).balance() },
+        counts: Counts {
+            flagged_times: model.counts.flagged_times,
+            flags: model.counts.flags,
+            ..ledger(session, &counters).balance()
+        },
         module_counts: ModuleCounts {
             bytes: model.module_counts.bytes,
             not_shown: model.module_counts.not_shown,
@@ -27,14 +33,20 @@ pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
             .cubins
             .library()
             .map_or_else(String::new, |library| format!("{} (version {})", library.path.display(), library.version)),
-        notes: notes(session, &status, &counters),
+        clock: clock(&status, &counters, session.clock_point()),
+        notes: super::notes::notes(session, &status, &counters, now),
         ..model
     }
 }
 
 fn ledger(session: &Session, counters: &Counters) -> Ledger {
     let tally = &session.lanes.tally;
-    let was_recording = matches!(session.last_state, Some(State::Recording | State::BlackBox));
+    let cupti_may_hold = match session.last_state {
+        Some(State::Recording | State::BlackBox) => true,
+        // What was still running at the end of the last lease stays with CUPTI until the next, or the exit.
+        Some(State::Idle) => counters.get(Counter::Flushes) > 0,
+        _ => false,
+    };
     Ledger {
         attempted: counters.attempted,
         delivered: tally.delivered,
@@ -46,7 +58,7 @@ fn ledger(session: &Session, counters: &Counters) -> Ledger {
         lost_by_shim: counters.lost().map(|(counter, count)| (counter.name(), count)).collect(),
         ended: session.ended,
         cut: session.cut,
-        held_by_cupti_unknown: session.ended && was_recording,
+        held_by_cupti_unknown: session.ended && cupti_may_hold,
         thrown_away_unknown: counters.get(Counter::PoolEmpty) > 0,
     }
 }
@@ -96,7 +108,11 @@ fn target(session: &Session, status: &Status, now: Now) -> Target {
         },
         reason: if session.cut { "truncated while it was read".to_owned() } else { reason(status) },
         cupti_version: status.cupti_version,
-        cupti_path: crate::symbols::escape::for_screen(&status.cupti_path, 1024),
+        cupti_path: for_screen(&status.cupti_path, 1024),
+        driver_version: cuda_version(status.driver_version),
+        kinds: kind_names(status.kinds),
+        unavailable: kind_names(status.unavailable),
+        notes: status.notes.iter().map(|note| for_screen(note, 1024)).collect(),
         backing: identity.backing.name().to_owned(),
         uptime_ns: now.monotonic_ns.saturating_sub(identity.started_ns),
         heartbeat_age_ns: now.monotonic_ns.saturating_sub(status.heartbeat_ns),
@@ -110,7 +126,7 @@ pub(crate) fn state_name(status: &Status) -> &'static str {
 
 /// The reason's meaning with the shim's facts, fit for a screen.
 pub(crate) fn reason(status: &Status) -> String {
-    let detail = crate::symbols::escape::for_screen(&status.detail, 1024);
+    let detail = for_screen(&status.detail, 1024);
     match (status.reason.explanation(), detail.as_str()) {
         (explanation, "") => explanation.to_owned(),
         ("", detail) => detail.to_owned(),
@@ -118,47 +134,32 @@ pub(crate) fn reason(status: &Status) -> String {
     }
 }
 
-fn notes(session: &Session, status: &Status, counters: &Counters) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut note = |applies: bool, text: String| {
-        if applies {
-            notes.push(text);
-        }
-    };
-    note(
-        session.cut,
-        format!(
-            "the segment of process {} was cut while it was read: somebody truncated {}. What had not been read by then \
-             is lost, and the process itself may die when it writes there",
-            session.found.pid,
-            crate::symbols::escape::for_screen(&session.found.segment.to_string_lossy(), 1024)
-        ),
-    );
-    note(!session.lease.trouble.is_empty(), session.lease.trouble.clone());
-    note(
-        status.state.is_none(),
-        "the tap is in a state that this version does not know: use a newer gputap".to_owned(),
-    );
-    let names_lost = counters.get(Counter::NamesLost);
-    note(names_lost > 0, format!("{names_lost} kernel names found no room; their kernels show as (unnamed)"));
-    let broken = session.names.broken() + session.cubins.broken();
-    note(
-        broken > 0,
-        format!("{broken} cubins or names in the shared memory are not what was stored, and are left out"),
-    );
-    let panics = counters.get(Counter::Panics);
-    note(panics > 0, format!("the tap caught {panics} defects of its own; please report this"));
-    let yields = counters.get(Counter::YieldGaps);
-    note(yields > 0, format!("the tap gave way {yields} times; modules loaded meanwhile are unknown"));
-    let holds_cupti = matches!(status.state, Some(State::Idle | State::Recording | State::BlackBox)) && !session.gone;
-    note(
-        session.has_torch && holds_cupti,
-        format!(
-            "while the tap is in, torch.profiler gets no GPU events in this process; `gputap ctl {} yield` lets it",
-            session.found.pid
-        ),
-    );
-    notes
+pub(crate) fn kind_names(kinds: u64) -> Vec<&'static str> {
+    EventKind::in_mask(kinds).map(EventKind::name).collect()
+}
+
+/// `13.0` for 13000; empty while unknown.
+pub(crate) fn cuda_version(driver_version: u32) -> String {
+    match driver_version {
+        0 => String::new(),
+        version => format!("{}.{}", version / 1000, version % 1000 / 10),
+    }
+}
+
+pub(crate) fn clock_point(RawPoint { monotonic_ns, realtime_ns, error_ns }: RawPoint) -> ClockPoint {
+    ClockPoint { monotonic_ns, realtime_ns, error_ns }
+}
+
+pub(crate) fn clock(status: &Status, counters: &Counters, point: Option<ClockPoint>) -> Clock {
+    Clock {
+        source: match status.clock_source {
+            ClockSource::Realtime => "wall",
+            ClockSource::Monotonic => "monotonic",
+        },
+        point,
+        steps: counters.get(Counter::ClockSteps),
+        doubtful_times: counters.get(Counter::ClockDoubtful),
+    }
 }
 
 /// What a tap has counted in all, without a session.
@@ -168,8 +169,7 @@ pub(crate) struct Totals {
     pub attempted: u64,
 }
 
-pub(crate) fn totals(attached: &Attached) -> Totals {
-    let counters = attached.counters();
+pub(crate) fn totals(counters: &Counters) -> Totals {
     Totals {
         modules: counters.get(Counter::ModuleLoads),
         cubin_bytes: counters.get(Counter::CubinBytes),

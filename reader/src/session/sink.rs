@@ -25,6 +25,9 @@ pub trait EventSink {
     /// The mangled name of a slot, once, before the first event that refers to it.
     fn name(&mut self, slot: u32, mangled: &[u8]) -> Result<(), RecordError>;
 
+    /// Any other text of a slot, of an NVTX range, say; once, before the first event that refers to it.
+    fn text(&mut self, slot: u32, text: &[u8]) -> Result<(), RecordError>;
+
     fn event(&mut self, event: &Event) -> Result<(), RecordError>;
 
     fn cubin(&mut self, cubin: &StoredCubin<'_>) -> Result<(), RecordError>;
@@ -42,6 +45,10 @@ pub struct NoSink;
 
 impl EventSink for NoSink {
     fn name(&mut self, _slot: u32, _mangled: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+
+    fn text(&mut self, _slot: u32, _text: &[u8]) -> Result<(), RecordError> {
         Ok(())
     }
 

@@ -73,12 +73,7 @@ impl Tap {
     /// Writes a record as the thread whose thread pointer is `thread`, or counts it as lost as the shim does.
     pub fn write(&self, thread: u64, event: &Event) {
         let Ok(lane) = self.writer.enter_lane(thread, thread) else { return self.writer.count(Counter::NoLane, 1) };
-        match event {
-            Event::Kernel(event) => lane.write(event_kind(1), &event.encode()),
-            Event::Memcpy(event) => lane.write(event_kind(2), &event.encode()),
-            Event::Memset(event) => lane.write(event_kind(3), &event.encode()),
-        }
-        .expect("events are short");
+        event.encode(|words| lane.write(event.kind() as u16, words)).expect("events are short");
     }
 
     pub fn write_raw(&self, thread: u64, kind: u16, words: &[u64]) {
@@ -100,13 +95,9 @@ impl Drop for Tap {
     }
 }
 
-fn event_kind(kind: u16) -> u16 {
-    kind
-}
-
 /// Without CUPTI's checksums: `crc.rs` tests those.
 pub fn options() -> Options {
-    Options { kinds: gputap_ringbuf::event::ALL_KINDS, cupti_crc: None }
+    Options { kinds: gputap_ringbuf::event::BASIC_KINDS, cupti_crc: None }
 }
 
 pub fn kernel(name_id: u32, start_ns: u64, end_ns: u64) -> Event {

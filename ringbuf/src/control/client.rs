@@ -178,6 +178,22 @@ mod tests {
     }
 
     #[test]
+    fn graphs_stand_for_their_kernels_only_where_nobody_wants_every_kernel() {
+        let (words, mut server) = pair();
+        let (kernel, graph) = (EventKind::Kernel.bit(), EventKind::Graph.bit());
+        let cheap = ControlClient::take_slot(words.clone(), 10).unwrap();
+        cheap.want(kernel | graph);
+        assert_eq!(server.poll(0).kinds, kernel | graph);
+        let whole = ControlClient::take_slot(words.clone(), 20).unwrap();
+        whole.want(kernel);
+        assert_eq!(server.poll(0).kinds, kernel);
+        let copies = ControlClient::take_slot(words, 30).unwrap();
+        copies.want(EventKind::Memcpy.bit());
+        drop(whole);
+        assert_eq!(server.poll(0).kinds, kernel | graph | EventKind::Memcpy.bit());
+    }
+
+    #[test]
     fn the_wish_of_a_dead_reader_lapses_and_its_slot_comes_free() {
         let (words, mut server) = pair();
         let dead = ControlClient::take_slot(words.clone(), 10).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{ACK, Answer, BEAT, COMMAND, Command, KINDS, LEASE_NS, OWNER, SLOTS, has_tag, head, line, slot_word};
 use crate::{
-    event::ALL_KINDS,
+    event::{ALL_KINDS, EventKind},
     layout::{ABI_MAJOR, ABI_MINOR},
     sync::Ordering,
     words::Words,
@@ -34,7 +34,8 @@ pub struct Waiting {
 /// What the slots say at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Union of the kinds that live leases ask for.
+    /// Union of the kinds that live leases ask for; [`EventKind::Graph`], which hides the kernels of graphs, only where
+    /// every lease that asks for kernels asks for it.
     pub kinds: u64,
     pub leases: usize,
     pub commands: Vec<Waiting>,
@@ -55,6 +56,7 @@ impl<W: Words> ControlServer<W> {
     /// look, which would give it again.
     pub fn poll(&mut self, now_ns: u64) -> Wishes {
         let mut wishes = Wishes::default();
+        let mut every_kernel = false;
         for slot in 0..SLOTS {
             // Relaxed: what the owner says in the slot is told from what others said there by its tag.
             let owner = self.words.load(slot_word(slot, OWNER), Ordering::Relaxed);
@@ -64,7 +66,12 @@ impl<W: Words> ControlServer<W> {
             wishes.leases += 1;
             // Before the wish, which thus is at least as new: a command is carried out under the wish told before it.
             wishes.commands.extend(self.waiting(slot, owner));
-            wishes.kinds |= self.wish(slot, owner);
+            let wish = self.wish(slot, owner);
+            every_kernel |= wish & EventKind::Kernel.bit() != 0 && wish & EventKind::Graph.bit() == 0;
+            wishes.kinds |= wish;
+        }
+        if every_kernel {
+            wishes.kinds &= !EventKind::Graph.bit();
         }
         wishes
     }

@@ -69,6 +69,18 @@ counters! {
     Panics = 21, "panics";
     /// The longest module-loaded callback in nanoseconds.
     ModuleCallbackMaxNs = 22, "module_callback_max_ns";
+    /// Records without a start: CUPTI had no time for them.
+    ZeroTimes = 23, "zero_times";
+    /// Records that end before they start.
+    NegativeTimes = 24, "negative_times";
+    /// Launches counted, while it is not known whether CUPTI delivers records here.
+    LaunchesSeen = 25, "launches_seen";
+    /// Records of kinds that nobody wanted any more when they came: CUPTI keeps some kinds on. Not events, not lost.
+    Unwanted = 26, "unwanted";
+    /// Times that the wall clock was set while CUPTI's records follow it.
+    ClockSteps = 27, "clock_steps";
+    /// Records near such a step, whose time may be off by as much as the clock was set.
+    ClockDoubtful = 28, "clock_doubtful";
 }
 
 impl Counter {

@@ -60,6 +60,8 @@ pub enum Reason {
     BadSetting = 9,
     NoThread = 10,
     NotLinux = 11,
+    NoRecords = 12,
+    CuptiTooNew = 13,
 }
 
 impl Reason {
@@ -80,6 +82,10 @@ impl Reason {
             Reason::BadSetting => "a GPUTAP_ variable of the job could not be understood",
             Reason::NoThread => "the timer thread could not be started",
             Reason::NotLinux => "this system is not supported",
+            Reason::NoRecords => "kernels are launched, and CUPTI delivers no records of them",
+            Reason::CuptiTooNew => {
+                "this libcupti is newer than the driver: name one of the driver's CUDA version in GPUTAP_CUPTI"
+            }
         }
     }
 
@@ -87,10 +93,21 @@ impl Reason {
         use Reason::*;
         [NoCupti, CuptiTooOld, CuptiSymbolMissing, OtherSubscriber, CuptiError, NoRoom, ByCommand, StillTaken]
             .into_iter()
-            .chain([BadSetting, NoThread, NotLinux])
+            .chain([BadSetting, NoThread, NotLinux, NoRecords, CuptiTooNew])
             .find(|r| *r as u64 == number)
             .unwrap_or(None)
     }
+}
+
+/// Which clock CUPTI reads for its records. Events are of CLOCK_MONOTONIC in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u16)]
+pub enum ClockSource {
+    /// CLOCK_REALTIME, which can be set; the shim converts, by the clock points that it takes.
+    #[default]
+    Realtime = 0,
+    /// CLOCK_MONOTONIC, through a callback of the shim's.
+    Monotonic = 1,
 }
 
 /// Two clocks read at the same instant, within `error_ns`.
@@ -117,6 +134,13 @@ pub struct Status {
     pub heartbeat_ns: u64,
     /// Mask of [`crate::event::EventKind::bit`]s that are being recorded.
     pub kinds: u64,
+    /// Those that this process can never record; the notes say why.
+    pub unavailable: u64,
+    pub clock_source: ClockSource,
+    /// As `cuDriverGetVersion` gives it, 12040 for 12.4; 0 while unknown.
+    pub driver_version: u32,
+    /// What is worth knowing and keeps nothing from working, for people.
+    pub notes: Vec<String>,
 }
 
 fn word(index: usize) -> usize {
@@ -139,14 +163,28 @@ impl<W: Words> StatusWriter<W> {
 
     /// Sets state, reason and detail, in an order in which a reader never sees an old detail with a new state.
     pub fn set_state(&self, state: State, reason: Reason, detail: &str) {
-        self.set_text(status::DETAIL, detail);
+        self.set_text::<{ status::TEXT_WORDS }>(status::DETAIL, detail);
         // SYNC: pairs with the Acquire fence in `read_text`: a reader that saw this state finds its detail there.
         self.words.store(word(status::STATE), state as u64 | (reason as u64) << 16, Ordering::Release);
     }
 
     pub fn set_cupti(&self, version: u32, path: &str) {
         self.put(status::CUPTI_VERSION, u64::from(version));
-        self.set_text(status::CUPTI_PATH, path);
+        self.set_text::<{ status::TEXT_WORDS }>(status::CUPTI_PATH, path);
+    }
+
+    pub fn set_driver_version(&self, version: u32) {
+        self.put(status::DRIVER_VERSION, u64::from(version));
+    }
+
+    pub fn set_clock_source(&self, source: ClockSource) {
+        self.put(status::CLOCK_SOURCE, source as u64);
+    }
+
+    /// Kinds that can never be recorded here, and what there is to say, this and else, a line each.
+    pub fn set_notes(&self, unavailable: u64, notes: &str) {
+        self.put(status::UNAVAILABLE, unavailable);
+        self.set_text::<{ status::NOTES_WORDS }>(status::NOTES, notes);
     }
 
     pub fn set_kinds(&self, kinds: u64) {
@@ -170,16 +208,17 @@ impl<W: Words> StatusWriter<W> {
         self.words.store(word(status::CLOCK_NEXT), next + 1, Ordering::Release);
     }
 
-    fn set_text(&self, at: usize, text: &str) {
+    fn set_text<const WORDS: usize>(&self, at: usize, text: &str) {
         let seq = self.words.load(word(status::TEXT_SEQ), Ordering::Relaxed);
         self.put(status::TEXT_SEQ, seq + 1);
         // SYNC: pairs with the Acquire fence in `read_text`: a reader that saw a new word sees the odd number.
         fence(Ordering::Release);
-        let mut bytes = [0; status::TEXT_WORDS * 8];
+        let mut eights = [[0; 8]; WORDS];
+        let bytes = eights.as_flattened_mut();
         // The last byte stays 0. Cut in the middle of a character, it is read lossily.
         let len = text.len().min(bytes.len() - 1);
         bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
-        for (i, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        for (i, eight) in eights.iter().enumerate() {
             self.put(at + i, u64::from_le_bytes(*eight));
         }
         // SYNC: pairs with the Acquire load of TEXT_SEQ in `read_text`.
@@ -201,27 +240,38 @@ impl Status {
         Status {
             state: State::from_number(state & 0xffff),
             reason: Reason::from_number(state >> 16 & 0xffff),
-            detail: read_text(words, status::DETAIL),
+            detail: shown(&read_text::<{ status::TEXT_WORDS }>(words, status::DETAIL)),
             cupti_version: get(status::CUPTI_VERSION) as u32,
-            cupti_path: read_text(words, status::CUPTI_PATH),
+            cupti_path: shown(&read_text::<{ status::TEXT_WORDS }>(words, status::CUPTI_PATH)),
             heartbeat_ns: get(status::HEARTBEAT_NS),
             kinds: get(status::KINDS),
+            unavailable: get(status::UNAVAILABLE),
+            clock_source: match get(status::CLOCK_SOURCE) {
+                1 => ClockSource::Monotonic,
+                _ => ClockSource::Realtime,
+            },
+            driver_version: get(status::DRIVER_VERSION) as u32,
+            notes: read_text::<{ status::NOTES_WORDS }>(words, status::NOTES).lines().map(shown).collect(),
         }
     }
 }
 
-fn read_text<R: ReadWords>(words: &R, at: usize) -> String {
+/// Somebody's terminal will show it: no escape sequences from a hostile segment.
+fn shown(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+fn read_text<const WORDS: usize>(words: &impl ReadWords, at: usize) -> String {
     for _ in 0..MAX_LOOKS {
         // SYNC: pairs with the Release store of TEXT_SEQ at the end of `set_text`.
         let seq = words.load(word(status::TEXT_SEQ), Ordering::Acquire);
-        let mut copy = [0; status::TEXT_WORDS];
+        let mut copy = [0; WORDS];
         words.load_all(word(at), &mut copy);
         // SYNC: pairs with the Release fence in `set_text`, and for the detail with the Release store of STATE.
         fence(Ordering::Acquire);
         if seq.is_multiple_of(2) && words.load(word(status::TEXT_SEQ), Ordering::Relaxed) == seq {
             let bytes: Vec<u8> = copy.iter().flat_map(|w| w.to_le_bytes()).take_while(|b| *b != 0).collect();
-            // Somebody's terminal will show it: no escape sequences from a hostile segment.
-            return String::from_utf8_lossy(&bytes).replace(char::is_control, "\u{fffd}");
+            return String::from_utf8_lossy(&bytes).into_owned();
         }
     }
     String::from(UNSETTLED)
@@ -265,6 +315,16 @@ mod tests {
         assert_eq!((status.state, status.reason), (Some(State::Off), Reason::OtherSubscriber));
         assert_eq!((status.detail.as_str(), status.cupti_path.as_str()), ("error 39", "/usr/lib/libcupti.so.13"));
         assert_eq!((status.cupti_version, status.heartbeat_ns, status.kinds), (130001, 7, 6));
+        assert_eq!((status.unavailable, status.driver_version, status.notes.len()), (0, 0, 0));
+        writer.set_notes(8, "one\ntwo\x1b[2J");
+        writer.set_driver_version(13_000);
+        writer.set_clock_source(ClockSource::Monotonic);
+        let status = Status::read(&words);
+        assert_eq!((status.unavailable, status.driver_version), (8, 13_000));
+        assert_eq!(
+            (status.clock_source, status.notes),
+            (ClockSource::Monotonic, vec!["one".into(), "two\u{fffd}[2J".into()])
+        );
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub enum EntryKind {
     /// No bytes: cubins of a size that the store had no room for. `a` = as for the first such [`EntryKind::Cubin`],
     /// `b` = the size in bytes; `uses` = how often that happened.
     RefusedCubin = 3,
+    /// Any other text, of an NVTX range, say; `a` = its full length where it was cut. Texts take at most half of the store.
+    Text = 4,
 }
 
 /// The KIND word of a slot whose other words are `w`, and whose entry has bytes with this exclusive or.

@@ -196,6 +196,12 @@ impl<W: Words> StoreWriter<W> {
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
+
+    /// Of its bytes or of its slots.
+    pub fn is_half_full(&self) -> bool {
+        let slots = self.control.load(control::NEXT_SLOT, Ordering::Relaxed);
+        self.used_bytes() >= self.capacity_bytes / 2 || slots >= self.slot_count / 2
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -14,6 +14,7 @@ use gputap_ringbuf::{
 use std::{
     io::{BufRead, BufReader, Write},
     process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
@@ -100,6 +101,12 @@ pub fn questions() -> impl Iterator<Item = String> {
 /// Stays until the parent is gone or kills us.
 pub fn stay() {
     let _ = questions().count();
+}
+
+/// Clean-up is of the whole machine: tests that make or sweep segments take turns.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {

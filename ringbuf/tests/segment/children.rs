@@ -1,8 +1,11 @@
 //! The processes that the tests start, watch and kill.
 
-use crate::pattern;
+use crate::{
+    child::{self, Child, named, say, stay},
+    pattern,
+};
 use gputap_ringbuf::{
-    backing::create::{BackingChoice, Created, create},
+    backing::create::{BackingChoice, create},
     header::{
         identity::Backing,
         status::{Reason, State},
@@ -12,13 +15,9 @@ use gputap_ringbuf::{
     tap::{ModuleLoad, TapWriter},
 };
 use std::{
-    io::{BufRead, BufReader, Write},
-    process::{ChildStdout, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
-
-const VARIABLE: &str = "GPUTAP_TEST_ROLE";
 
 /// What a child is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,53 +34,12 @@ pub enum Role {
     NoTap,
 }
 
-/// A child process, killed when it goes out of scope.
-pub struct Child {
-    process: std::process::Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Child {
-    pub fn start(role: Role) -> Child {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--nocapture", "--test-threads", "1"])
-            .env(VARIABLE, role.to_text())
-            .stdout(Stdio::piped())
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(process.stdout.take().unwrap());
-        Child { process, output }
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// The next line that the role printed (the test harness prints lines of its own).
-    pub fn line(&mut self) -> String {
-        let mut lines = (&mut self.output).lines().map(|l| l.unwrap());
-        lines.find_map(|l| Some(l.split_once("child: ")?.1.to_owned())).expect("a line of the child")
-    }
-
-    pub fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-
-    pub fn wait(&mut self) -> ExitStatus {
-        self.process.wait().unwrap()
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 impl Role {
+    /// Starts a child with this role.
+    pub fn start(self) -> Child {
+        Child::start(&self.to_text())
+    }
+
     fn to_text(self) -> String {
         match self {
             Role::WriteForEver(backing) => format!("write {}", backing.name()),
@@ -94,19 +52,19 @@ impl Role {
     }
 }
 
-pub fn role_of_this_process() -> Option<Role> {
-    let text = std::env::var(VARIABLE).ok()?;
-    let mut words = text.split(' ');
-    let role = words.next()?;
-    let backing = if words.next() == Some("memfd") { Backing::Memfd } else { Backing::Shm };
-    match role {
-        "write" => Some(Role::WriteForEver(backing)),
-        "idle" => Some(Role::Idle(backing)),
-        "first-thread-ends" => Some(Role::FirstThreadEnds),
-        "never-published" => Some(Role::NeverPublished),
-        "limited" => Some(Role::UnderFileSizeLimit(backing, words.next()?.parse().ok()?)),
-        _ => Some(Role::NoTap),
-    }
+/// Runs as what this process is to be; nothing in the test itself.
+pub fn run_as_told() {
+    let words = child::role();
+    let Some(role) = words.first() else { return };
+    let backing = if words.get(1).is_some_and(|word| word == "memfd") { Backing::Memfd } else { Backing::Shm };
+    run(match role.as_str() {
+        "write" => Role::WriteForEver(backing),
+        "idle" => Role::Idle(backing),
+        "first-thread-ends" => Role::FirstThreadEnds,
+        "never-published" => Role::NeverPublished,
+        "limited" => Role::UnderFileSizeLimit(backing, words[2].parse().unwrap()),
+        _ => Role::NoTap,
+    });
 }
 
 const SIZES: Sizes = Sizes {
@@ -124,16 +82,6 @@ pub fn image(id: u32) -> Vec<u8> {
     (0..len).map(|i| (pattern::word(id.into(), i / 8) >> (8 * (i % 8))) as u8).collect()
 }
 
-fn say(text: impl std::fmt::Display) {
-    println!("child: {text}");
-    std::io::stdout().flush().unwrap();
-}
-
-/// Stays until the parent is gone or kills us: nobody ever writes to our standard input.
-fn stay() {
-    let _ = std::io::stdin().lines().count();
-}
-
 fn tap(backing: Backing) -> (TapWriter, Housekeeper) {
     let created = create(SIZES, BackingChoice::Only(backing)).unwrap();
     let tap = TapWriter::new(&created);
@@ -143,7 +91,7 @@ fn tap(backing: Backing) -> (TapWriter, Housekeeper) {
     (tap, housekeeper)
 }
 
-pub fn run(role: Role) {
+fn run(role: Role) {
     match role {
         Role::WriteForEver(backing) => write_for_ever(backing),
         Role::Idle(backing) => {
@@ -153,8 +101,8 @@ pub fn run(role: Role) {
         }
         Role::FirstThreadEnds => first_thread_ends(),
         Role::NeverPublished => {
-            let Created { identity: i, .. } = create(SIZES, BackingChoice::Only(Backing::Shm)).unwrap();
-            say(format_args!("/dev/shm/gputap-{}-{}-{:016x}.ring", i.pid_namespace, i.pid, i.nonce));
+            let created = create(SIZES, BackingChoice::Only(Backing::Shm)).unwrap();
+            say(named(&created, "ring"));
             stay();
         }
         Role::UnderFileSizeLimit(backing, limit_bytes) => under_file_size_limit(backing, limit_bytes),
@@ -223,15 +171,12 @@ fn under_file_size_limit(backing: Backing, limit_bytes: u64) {
     assert!(created.layout.total_words as u64 * 8 <= limit_bytes);
     let tap = TapWriter::new(&created);
     let ahead = Ahead { lanes: 4, cubin_bytes: 1 << 30, ..Ahead::DEFAULT };
+    let names = ["ring", "ctl"].map(|what| named(&created, what));
     let mut housekeeper = Housekeeper::new(created.reserver, ahead);
     while let Step::Reserved = housekeeper.step(&tap) {}
     (0..500).for_each(|id| store(&tap, id));
     if backing == Backing::Shm {
-        let i = created.identity;
-        for what in ["ring", "ctl"] {
-            let name = format!("/dev/shm/gputap-{}-{}-{:016x}.{what}", i.pid_namespace, i.pid, i.nonce);
-            std::fs::remove_file(name).unwrap();
-        }
+        names.iter().for_each(|name| std::fs::remove_file(name).unwrap());
     }
     say("made");
 }

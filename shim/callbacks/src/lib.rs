@@ -27,15 +27,23 @@
 //!
 //! - [`door`]: the three `extern "C"` functions that CUPTI calls. Panics stop here; a forked child goes no further.
 //! - [`module`]: a loaded module's cubin goes into the store.
-//! - [`completed`]: a completed buffer's records become compact events in the thread's lane.
+//! - [`launch`]: a launch is counted or written, where that is asked for.
+//! - [`completed`]: a completed buffer's records become compact events in the thread's lane: [`events`] says which,
+//!   [`times`], [`clock`] and [`correlation`] how their times and ids are made good.
 //! - [`pool`]: the buffers that CUPTI fills. [`names`]: kernel names, stored once. [`thread`]: who is calling.
 
+pub mod clock;
 pub mod completed;
+pub mod correlation;
+pub mod details;
 pub mod door;
+pub mod events;
 pub mod fork;
+pub mod launch;
 pub mod module;
 pub mod names;
 pub mod pool;
 pub mod records;
 pub mod tapped;
 pub mod thread;
+pub mod times;

@@ -10,7 +10,8 @@ use gputap_cupti::{
 #[derive(Clone, Copy)]
 pub struct RecordApi {
     pub next_record: ActivityGetNextRecord,
-    pub dropped_records: ActivityGetNumDroppedRecords,
+    /// Where CUPTI has it.
+    pub dropped_records: Option<ActivityGetNumDroppedRecords>,
 }
 
 /// The records of one completed buffer, in order.
@@ -33,6 +34,15 @@ pub struct RawRecord {
 }
 
 impl RecordApi {
+    /// Without them, no buffer is ever completed.
+    pub fn of(calls: Option<(ActivityGetNextRecord, Option<ActivityGetNumDroppedRecords>)>) -> RecordApi {
+        unsafe extern "C" fn no_record(_: *mut u8, _: usize, _: *mut *mut u8) -> CuptiResult {
+            CuptiResult::MAX_LIMIT_REACHED
+        }
+        let (next_record, dropped_records) = calls.unwrap_or((no_record, None));
+        RecordApi { next_record, dropped_records }
+    }
+
     /// # Safety
     /// `buffer` was just handed to buffer-completed with `valid_bytes` of records, and stays for `'_`.
     pub unsafe fn records(&self, buffer: *mut u8, valid_bytes: usize) -> Records<'_> {
@@ -46,7 +56,7 @@ impl RecordApi {
     pub unsafe fn dropped(&self, context: CuContext, stream_id: u32) -> Option<u64> {
         let mut dropped = 0;
         // SAFETY: `dropped` may be written; context and stream are the caller's promise.
-        let result = unsafe { (self.dropped_records)(context, stream_id, &mut dropped) };
+        let result = unsafe { (self.dropped_records?)(context, stream_id, &mut dropped) };
         (result == CuptiResult::SUCCESS).then_some(dropped as u64)
     }
 }

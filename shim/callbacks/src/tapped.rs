@@ -1,14 +1,17 @@
 //! The one tap of this process, as callbacks see it: set once at start-up, before the first callback can come.
 
-use crate::{fork::ForkWord, names::NameTable, pool::BufferPool, records::RecordApi};
+use crate::{
+    clock::Clock, correlation::Correlations, details::Details, fork::ForkWord, names::LaneNames, pool::BufferPool,
+    records::RecordApi,
+};
 use gputap_cupti::layout::Layouts;
 use gputap_ringbuf::{
-    event::EventKind,
+    event::{EventKind, NO_NAME},
     tap::{Lane, TapWriter},
 };
 use std::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicPtr, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering},
 };
 
 /// What `cuptiGetVersion` says of CUDA 12.9 update 1.
@@ -21,9 +24,14 @@ pub struct Tapped {
     pub layouts: Layouts,
     pub pool: BufferPool,
     pub fork: ForkWord,
-    /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI goes on delivering copies and sets.
+    pub clock: Clock,
+    pub correlations: Correlations,
+    pub details: Details,
+    /// Kinds that somebody wants, a mask of `EventKind::bit`s: CUPTI goes on delivering those that are never switched off.
     wanted: AtomicU64,
-    names: Box<[UnsafeCell<NameTable>]>,
+    /// A record of a kernel or a graph has come.
+    work_seen: AtomicBool,
+    names: Box<[UnsafeCell<LaneNames>]>,
     /// CUPTI may be given no buffer, and counts what it then drops: from 12.9 on. Before, it crashes.
     pub may_refuse_buffers: bool,
 }
@@ -44,9 +52,22 @@ impl Tapped {
         cupti_version: u32,
     ) -> Tapped {
         let lanes = tap.layout().sizes.lanes;
-        let names = (0..lanes).map(|_| UnsafeCell::new(NameTable::default())).collect();
+        let names = (0..lanes).map(|_| UnsafeCell::new(LaneNames::default())).collect();
         let may_refuse_buffers = cupti_version >= CUDA_12_9;
-        Tapped { tap, records, layouts, pool, fork, wanted: AtomicU64::new(0), names, may_refuse_buffers }
+        Tapped {
+            tap,
+            records,
+            layouts,
+            pool,
+            fork,
+            clock: Clock::default(),
+            correlations: Correlations::default(),
+            details: Details::default(),
+            wanted: AtomicU64::new(0),
+            work_seen: AtomicBool::new(false),
+            names,
+            may_refuse_buffers,
+        }
     }
 
     /// Timer thread: from now on events of these kinds are wanted.
@@ -54,17 +75,36 @@ impl Tapped {
         self.wanted.store(kinds, Ordering::Relaxed);
     }
 
-    /// Whether an event of this kind is to be written. Kernels always are: CUPTI delivers them only where they were
-    /// asked for, though perhaps a little later.
+    /// Whether an event of this kind is to be written. Kernels and graphs always are: CUPTI delivers them only where they
+    /// were asked for, though perhaps a little later.
     pub fn wants(&self, kind: EventKind) -> bool {
-        kind == EventKind::Kernel || self.wanted.load(Ordering::Relaxed) & kind.bit() != 0
+        matches!(kind, EventKind::Kernel | EventKind::Graph) || self.wanted.load(Ordering::Relaxed) & kind.bit() != 0
+    }
+
+    /// CUPTI delivers records of the device's work.
+    pub(crate) fn see_work(&self) {
+        self.work_seen.store(true, Ordering::Relaxed);
+    }
+
+    /// Timer thread: whether it ever has.
+    pub fn has_seen_work(&self) -> bool {
+        self.work_seen.load(Ordering::Relaxed)
     }
 
     /// The slot of a kernel's name in the definitions, for the thread that has entered `lane`.
-    pub fn name_slot(&self, lane: &mut Lane<'_>, name: &[u8]) -> Option<u32> {
-        let table = self.names.get(lane.index())?;
-        // SAFETY: `lane` is entered by this thread alone, and borrowed exclusively during the call.
-        Some(unsafe { &mut *table.get() }.slot_of(&self.tap, name))
+    pub fn kernel_name(&self, lane: &mut Lane<'_>, name: &[u8]) -> u32 {
+        self.names_of(lane).map_or(NO_NAME, |names| names.kernel(&self.tap, name))
+    }
+
+    /// The slot of another text.
+    pub fn text(&self, lane: &mut Lane<'_>, text: &[u8]) -> u32 {
+        self.names_of(lane).map_or(NO_NAME, |names| names.text(&self.tap, text))
+    }
+
+    fn names_of<'a>(&'a self, lane: &'a mut Lane<'_>) -> Option<&'a mut LaneNames> {
+        let names = self.names.get(lane.index())?;
+        // SAFETY: `lane` is entered by this thread alone, and borrowed exclusively as long as the names are.
+        Some(unsafe { &mut *names.get() })
     }
 }
 

@@ -35,7 +35,7 @@ pub struct ModuleResourceData {
     pub cubin: *const c_char,
 }
 
-/// `CUpti_CallbackData`: what a callback of the DRIVER_API or RUNTIME_API domain gets. Valid only inside the callback.
+/// `CUpti_CallbackData`: what a callback of the DRIVER_API and RUNTIME_API domains gets. Valid only inside the callback.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CallbackData {
@@ -83,8 +83,7 @@ pub struct SubscriberParams {
     /// Ours: at most `SUBSCRIBER_NAME_MAX_LEN` bytes and a NUL, or null. CUPTI copies it, and puts "CUPTI for " before.
     pub subscriber_name: *const c_char,
     /// Where CUPTI writes the name of whoever is subscribed already (another client, or a tool of NVIDIA's) as it
-    /// returns `MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`; null to ask for none. Where several may be subscribed, it is the
-    /// first one's name.
+    /// returns `MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`; null to ask for none. Where several may be subscribed, the first's.
     pub old_subscriber_name: *mut c_char,
     /// Of the memory behind `old_subscriber_name`; a name is cut where that is less than `OLD_SUBSCRIBER_NAME_MIN_LEN`.
     pub old_subscriber_size_bytes: usize,
@@ -95,8 +94,8 @@ pub struct SubscriberParams {
 }
 
 impl SubscriberParams {
-    /// What a CUPTI of this version calls the size of the struct: the fields that it knows (13.0 refuses a larger size
-    /// with `INVALID_PARAMETER`). `None` where it has neither the struct nor `cuptiSubscribe_v2`.
+    /// What a CUPTI of this version calls the size of the struct: the fields that it knows. `None` where it has neither
+    /// the struct nor `cuptiSubscribe_v2`.
     pub const fn size_bytes(cupti_version: u32) -> Option<usize> {
         match cupti_version {
             ..130_000 => None,

@@ -53,9 +53,9 @@ const KNOWN_TO_ALL: u32 = 90;
 /// The architectures after Hopper (compute capability times ten) with the first CUPTI that knows each.
 ///
 /// libcupti names the chips that it knows, and `.ci/layouts` looks for the names in each library. Which chip is which
-/// architecture is public, save that GR100 is taken to be 107 because both names first appear together, in 13.4.
-/// For 103 no chip is looked for: CUDA 12.9 is the first whose compiler has it, but libcupti spells it out only from
-/// 13.0 on, so that it may be claimed too early here and never too late.
+/// architecture is public, save that GR100 is taken to be 107 because both names first appear together, in 13.4. For 103
+/// no chip is looked for: the release notes of CUDA 12.9 say that its compiler has it, but libcupti spells it out only
+/// from 13.0 on, so that it may be claimed too early here and never too late.
 const LATER_ARCHITECTURES: &[(u32, u32)] = &[
     // GB100 (B200).
     (100, 26),

@@ -1,7 +1,11 @@
 //! Finding libcupti and the functions that we call in it.
 
+mod calls;
 mod places;
 
+pub use calls::{ActivityCalls, Calls};
+
+use calls::Symbols;
 use gputap_cupti::{abi, constants::CuptiResult, layout};
 use libloading::Library;
 use std::path::{Path, PathBuf};
@@ -13,21 +17,8 @@ pub struct Cupti {
     pub version: u32,
     pub layouts: layout::Layouts,
     pub calls: Calls,
-}
-
-/// The functions that the tap calls.
-#[derive(Clone, Copy)]
-pub struct Calls {
-    pub subscribe: abi::Subscribe,
-    pub unsubscribe: abi::Unsubscribe,
-    pub finalize: abi::Finalize,
-    pub enable_callback: abi::EnableCallback,
-    pub register_callbacks: abi::ActivityRegisterCallbacks,
-    pub enable: abi::ActivityEnable,
-    pub disable: abi::ActivityDisable,
-    pub flush_all: abi::ActivityFlushAll,
-    pub next_record: abi::ActivityGetNextRecord,
-    pub dropped_records: abi::ActivityGetNumDroppedRecords,
+    /// What it lacks, a line each.
+    pub notes: Vec<String>,
 }
 
 /// Why there is no CUPTI to use. The text says which libraries were tried.
@@ -39,7 +30,7 @@ pub enum NoCupti {
     Failed(String),
 }
 
-/// Opens the first libcupti that can be opened, in this order: `wanted` and no other if it is given; the one that the
+/// Opens the first libcupti that can be used, in this order: `wanted` and no other if it is given; the one that the
 /// process has mapped already; by name, 13, 12, 11; toolkit folders; the folders of pip's wheels.
 pub fn open(wanted: Option<&Path>) -> Result<Cupti, NoCupti> {
     let candidates: Vec<PathBuf> = match wanted {
@@ -47,17 +38,23 @@ pub fn open(wanted: Option<&Path>) -> Result<Cupti, NoCupti> {
         None => places::candidates(),
     };
     let mut tried = Vec::new();
+    let mut useless = None;
     for path in candidates {
         // SAFETY: opening libcupti runs its initialisers, which is what we want of it; libraries of this name are
         // NVIDIA's, or what the user named.
         match unsafe { Library::new(&path) } {
-            Ok(library) => return use_library(library, &path),
+            Ok(library) => match use_library(library, &path) {
+                Ok(cupti) => return Ok(cupti),
+                // The one that would have been chosen is the one to hear about.
+                Err(error) => _ = useless.get_or_insert(error),
+            },
             // A bare name that is nowhere is no news.
             Err(error) if path.is_absolute() || wanted.is_some() => tried.push(format!("{}: {error}", path.display())),
             Err(_) => {}
         }
     }
-    Err(NoCupti::NotFound(if tried.is_empty() { String::from("no libcupti.so anywhere") } else { tried.join("; ") }))
+    let nowhere = || if tried.is_empty() { String::from("no libcupti.so anywhere") } else { tried.join("; ") };
+    Err(useless.unwrap_or_else(|| NoCupti::NotFound(nowhere())))
 }
 
 fn use_library(library: Library, path: &Path) -> Result<Cupti, NoCupti> {
@@ -66,14 +63,17 @@ fn use_library(library: Library, path: &Path) -> Result<Cupti, NoCupti> {
     let path = path_of(library).unwrap_or_else(|| path.display().to_string());
     let version = version_of(library).map_err(|e| NoCupti::Failed(format!("{path}: {e}")))?;
     let layouts = layout::for_version(version).map_err(|e| NoCupti::TooOld(format!("{path}: {e}")))?;
-    let calls = Calls::of(library).map_err(|symbol| NoCupti::SymbolMissing(format!("{path} has no {symbol}")))?;
-    Ok(Cupti { path, version, layouts, calls })
+    let found = Calls::of(library).map_err(|symbol| NoCupti::SymbolMissing(format!("{path} has no {symbol}")))?;
+    let (calls, mut notes) = found;
+    if !layouts.exact {
+        notes.push(format!("CUPTI {version} is newer than this gputap: records are read by the part that is known"));
+    }
+    Ok(Cupti { path, version, layouts, calls, notes })
 }
 
 /// Where the library lies: a bare name says nothing, and the process may have mapped another one besides.
 fn path_of(library: &'static Library) -> Option<String> {
-    // SAFETY: looked at as an address only.
-    let inside = unsafe { symbol::<*const std::ffi::c_void>(library, "cuptiGetVersion") }.ok()?;
+    let inside = library.find("cuptiGetVersion")?;
     // SAFETY: zero is a valid Dl_info.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: `found` may be written.
@@ -85,8 +85,9 @@ fn path_of(library: &'static Library) -> Option<String> {
 }
 
 fn version_of(library: &'static Library) -> Result<u32, String> {
+    let get_version = library.find("cuptiGetVersion").ok_or("no cuptiGetVersion")?;
     // SAFETY: the type is that of cuptiGetVersion in every version.
-    let get_version = unsafe { symbol::<abi::GetVersion>(library, "cuptiGetVersion") }?;
+    let get_version = unsafe { std::mem::transmute::<*const std::ffi::c_void, abi::GetVersion>(get_version) };
     let mut version = 0;
     // SAFETY: `version` may be written.
     match unsafe { get_version(&mut version) } {
@@ -95,29 +96,9 @@ fn version_of(library: &'static Library) -> Result<u32, String> {
     }
 }
 
-/// # Safety
-/// `T` is the type of the function called `name`.
-unsafe fn symbol<T: Copy>(library: &'static Library, name: &'static str) -> Result<T, String> {
-    // SAFETY: the caller's promise.
-    unsafe { library.get::<T>(name) }.map(|s| *s).map_err(|_| String::from(name))
-}
-
-impl Calls {
-    fn of(library: &'static Library) -> Result<Calls, String> {
-        // SAFETY: the types are those of the functions of these names, the same from 11.8 to 13.5.
-        unsafe {
-            Ok(Calls {
-                subscribe: symbol(library, "cuptiSubscribe")?,
-                unsubscribe: symbol(library, "cuptiUnsubscribe")?,
-                finalize: symbol(library, "cuptiFinalize")?,
-                enable_callback: symbol(library, "cuptiEnableCallback")?,
-                register_callbacks: symbol(library, "cuptiActivityRegisterCallbacks")?,
-                enable: symbol(library, "cuptiActivityEnable")?,
-                disable: symbol(library, "cuptiActivityDisable")?,
-                flush_all: symbol(library, "cuptiActivityFlushAll")?,
-                next_record: symbol(library, "cuptiActivityGetNextRecord")?,
-                dropped_records: symbol(library, "cuptiActivityGetNumDroppedRecords")?,
-            })
-        }
+impl calls::Symbols for Library {
+    fn find(&self, name: &'static str) -> Option<*const std::ffi::c_void> {
+        // SAFETY: looked at as an address only.
+        unsafe { self.get::<*const std::ffi::c_void>(name) }.ok().map(|symbol| *symbol)
     }
 }

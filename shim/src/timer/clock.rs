@@ -1,14 +1,85 @@
-//! Pairs of readings of the two clocks: CUPTI's timestamps are of CLOCK_REALTIME, which can be set.
+//! The clock of CUPTI's records: which one it is, and how far from CLOCK_MONOTONIC.
 
+use super::guard::Guard;
+use gputap_callbacks::tapped::Tapped;
 use gputap_ringbuf::{
-    header::status::ClockPoint,
+    header::{
+        counters::Counter,
+        status::{ClockPoint, ClockSource},
+    },
     process::{monotonic_ns, realtime_ns},
 };
 
 const TRIES: usize = 5;
+/// The wall clock is set where it jumps by more than this between two looks. Slewing changes both clocks alike.
+const STEP_NS: u64 = 1_000_000;
+
+/// Keeps callbacks able to convert, and says which clock it is. Owned by the timer.
+pub struct Clock {
+    wanted: ClockSource,
+    source: ClockSource,
+    last: ClockPoint,
+}
+
+impl Clock {
+    pub fn new(tapped: &Tapped, wanted: ClockSource) -> Clock {
+        let last = read();
+        tapped.clock.begin_era(last.monotonic_ns, ahead_ns(last));
+        Clock { wanted, source: ClockSource::Realtime, last }
+    }
+
+    /// CUPTI has just become ours: it reads the clock that is wanted, if it can be told to.
+    pub fn begin(&mut self, tapped: &Tapped, guard: &mut Guard) {
+        if self.wanted == ClockSource::Monotonic {
+            match guard.use_monotonic_clock() {
+                Some(true) => self.change(tapped, ClockSource::Monotonic),
+                Some(false) => self.end(tapped, guard),
+                None => {}
+            }
+        }
+        tapped.tap.status().set_clock_source(self.source);
+    }
+
+    /// CUPTI is about to be given back.
+    pub fn end(&mut self, tapped: &Tapped, guard: &mut Guard) {
+        if self.wanted == ClockSource::Monotonic {
+            let _ = guard.use_wall_clock();
+            self.change(tapped, ClockSource::Realtime);
+        }
+    }
+
+    fn change(&mut self, tapped: &Tapped, source: ClockSource) {
+        if self.source != source {
+            self.source = source;
+            self.last = read();
+            let ahead_ns = if source == ClockSource::Monotonic { 0 } else { ahead_ns(self.last) };
+            tapped.clock.begin_era(self.last.monotonic_ns, ahead_ns);
+        }
+    }
+
+    /// Once a turn: notices that the wall clock was set.
+    pub fn look(&mut self, tapped: &Tapped) {
+        let before = std::mem::replace(&mut self.last, read());
+        let ahead_ns = ahead_ns(self.last);
+        let by_ns = ahead_ns.wrapping_sub(tapped.clock.ahead_ns().unwrap_or(ahead_ns)).cast_signed();
+        if self.source == ClockSource::Realtime && by_ns.unsigned_abs() > STEP_NS {
+            tapped.clock.step(before.monotonic_ns, ahead_ns);
+            tapped.tap.count(Counter::ClockSteps, 1);
+        }
+    }
+
+    /// The last look, for readers that want wall time beside.
+    pub fn point(&self) -> ClockPoint {
+        self.last
+    }
+}
+
+fn ahead_ns(point: ClockPoint) -> u64 {
+    point.realtime_ns.wrapping_sub(point.monotonic_ns)
+}
 
 /// The best of a few readings of CLOCK_REALTIME bracketed by two of CLOCK_MONOTONIC.
-pub fn read() -> ClockPoint {
+fn read() -> ClockPoint {
     let reading = |_| {
         let before = monotonic_ns();
         let realtime_ns = realtime_ns();

@@ -3,13 +3,18 @@
 
 mod clock;
 mod guard;
+mod kinds;
+mod notes;
 mod recording;
+mod selftest;
+
+pub use notes::Notes;
 
 use self::{
     guard::Guard,
     recording::{Recorder, Standing},
 };
-use crate::{exit, library::Calls, settings::Settings};
+use crate::{driver, exit, library::Cupti, settings::Settings};
 use gputap_callbacks::{
     tapped::Tapped,
     thread::{self, Candidates},
@@ -21,14 +26,17 @@ use gputap_ringbuf::{
     process::{self, monotonic_ns},
     words::MappedWords,
 };
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Free buffers kept ready for CUPTI.
 const BUFFERS_AHEAD: usize = 24;
 /// Steps of reserving in one turn: 64 MiB, some 30 ms.
 const STEPS_A_TURN: usize = 8;
 /// Between two turns at most. Modules come faster only in bursts that the room ahead absorbs.
-const LONGEST_REST_MS: u64 = 10;
+const LONGEST_REST: Duration = Duration::from_millis(10);
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Everything that the timer thread owns.
@@ -48,19 +56,21 @@ impl Timer {
     /// of its id.
     pub fn start(
         tapped: &'static Tapped,
-        calls: Calls,
+        cupti: &Cupti,
         control: ControlServer<MappedWords>,
         housekeeper: Housekeeper,
         settings: &Settings,
+        notes: Notes,
         starter: Candidates,
     ) -> Timer {
-        let recorder = Recorder::start(tapped, Guard::new(calls), settings);
-        let rest = Duration::from_millis(settings.flush_ms.min(LONGEST_REST_MS));
+        let recorder = Recorder::start(tapped, Guard::new(cupti.calls, cupti.version), settings, notes);
+        let rest = settings.flush.min(LONGEST_REST);
         Timer { tapped, control, housekeeper, recorder, rest, next_second_ns: 0, starter, short: false }
     }
 
     fn run(mut self) {
         thread::learn(&self.starter, &thread::candidates());
+        self.recorder.compare_with_driver(driver::version());
         loop {
             self.turn(monotonic_ns());
             if exit::rest(self.rest) {
@@ -72,6 +82,14 @@ impl Timer {
         exit::ended();
         // Its parts stand for mappings and descriptors that live as long as the process.
         std::mem::forget(self);
+    }
+
+    /// There is no thread: CUPTI is given back, and the segment stays to say so. With the housekeeper would go the
+    /// descriptors by which readers find a memfd.
+    fn give_up(self) {
+        let Timer { recorder, housekeeper, .. } = self;
+        drop(recorder);
+        std::mem::forget(housekeeper);
     }
 
     fn turn(&mut self, now_ns: u64) {
@@ -111,7 +129,9 @@ impl Timer {
 
     fn every_second(&mut self) {
         self.short = false;
-        self.tapped.tap.status().add_clock_point(clock::read());
+        // SAFETY: CUPTI has given each of them away, to be freed with free, and it is given here once.
+        self.tapped.details.take(|details| unsafe { libc::free(details) });
+        self.tapped.tap.status().add_clock_point(self.recorder.clock_point());
         self.housekeeper.free_lanes(&self.tapped.tap, process::has_no_thread);
         self.recorder.retry();
     }
@@ -120,14 +140,26 @@ impl Timer {
 /// Starts the thread with every signal blocked, so that no handler of the application ever runs on it.
 pub fn spawn(timer: Timer) -> bool {
     let tap = &timer.tapped.tap;
-    spawn_quiet("gputap-timer", move || {
+    // What a thread was to get is gone where none could be started, unless it is lent.
+    let lent = Arc::new(Mutex::new(Some(timer)));
+    let borrowed = Arc::clone(&lent);
+    let spawned = spawn_quiet("gputap-timer", move || {
+        let Some(timer) = taken(&borrowed) else { return };
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| timer.run()));
         if caught.is_err() {
             tap.count(Counter::Panics, 1);
             tap.status().set_state(State::Off, gputap_ringbuf::header::status::Reason::NoThread, "the timer panicked");
             exit::ended();
         }
-    })
+    });
+    if !spawned {
+        taken(&lent).into_iter().for_each(Timer::give_up);
+    }
+    spawned
+}
+
+fn taken(lent: &Mutex<Option<Timer>>) -> Option<Timer> {
+    lent.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Starts a thread with every signal blocked; false if there is none to be had.

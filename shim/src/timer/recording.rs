@@ -1,23 +1,26 @@
 //! What is recorded, and whether CUPTI is ours at all: the state that readers see, and everything that changes it.
 
 use super::{
+    clock::Clock,
     guard::{Failed, Guard},
+    kinds::Kinds,
+    notes::Notes,
     say,
+    selftest::SelfTest,
 };
 use crate::settings::{Settings, StartAs};
 use gputap_callbacks::tapped::Tapped;
-use gputap_cupti::constants::{
-    ACTIVITY_KIND_CONCURRENT_KERNEL, ACTIVITY_KIND_MEMCPY, ACTIVITY_KIND_MEMSET, CuptiResult,
-};
+use gputap_cupti::constants::CuptiResult;
 use gputap_ringbuf::{
     control::{Answer, Command},
-    event::{ALL_KINDS, EventKind},
+    event::EventKind,
     header::{
         counters::Counter,
-        status::{Reason, State},
+        status::{ClockPoint, Reason, State},
     },
     process::monotonic_ns,
 };
+use std::time::Duration;
 
 /// How the tap stands, as readers see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,9 @@ pub struct Standing {
 
 /// How often a slot that another tool holds is asked for again, once a second.
 const MAX_RETRIES: u32 = 10;
+/// While nothing is recorded no id is seen. In so long an application can have made 2^31 calls of the driver, and more
+/// than half a turn of CUPTI's ids cannot be told from less.
+const IDS_MAY_WRAP_NS: u64 = 600 * 1_000_000_000;
 
 /// Switches kinds on and off, flushes, yields and resumes. Owned by the timer, like the guard in it.
 pub struct Recorder {
@@ -36,14 +42,16 @@ pub struct Recorder {
     guard: Guard,
     flush_ns: u64,
     next_flush_ns: u64,
-    /// Kinds that are recorded.
-    kinds: u64,
-    /// Kinds that CUPTI refused, not asked for again until something changes.
-    refused: u64,
-    /// Copies and sets have been switched on.
-    copies_on: bool,
-    /// Kinds that should be on with them and are not.
-    missing: u64,
+    kinds: Kinds,
+    clock: Clock,
+    self_test: SelfTest,
+    /// What is recorded where no reader says.
+    unasked: u64,
+    notes: Notes,
+    /// Launches call us.
+    launches: bool,
+    /// When ids were last seen: they wrap.
+    quiet_since_ns: u64,
     black_box: bool,
     /// Recording until the first lease takes over.
     awaited: bool,
@@ -55,6 +63,10 @@ pub struct Recorder {
     /// What could not be reserved; empty if there is room ahead.
     lacking: String,
     complaint: String,
+    /// The self-test's finding; empty if all is well.
+    silent: String,
+    /// CUPTI is of a newer CUDA than the driver.
+    too_new: bool,
     /// False inside the application's cuInit, where nothing may be flushed.
     started: bool,
     said: Option<Standing>,
@@ -62,16 +74,19 @@ pub struct Recorder {
 
 impl Recorder {
     /// Subscribes, unless the settings say to begin yielded.
-    pub fn start(tapped: &'static Tapped, guard: Guard, settings: &Settings) -> Recorder {
+    pub fn start(tapped: &'static Tapped, guard: Guard, settings: &Settings, notes: Notes) -> Recorder {
         let mut recorder = Recorder {
             tapped,
             guard,
-            flush_ns: settings.flush_ms * 1_000_000,
+            flush_ns: settings.flush.as_nanos() as u64,
             next_flush_ns: 0,
-            kinds: 0,
-            refused: 0,
-            copies_on: false,
-            missing: 0,
+            kinds: Kinds::default(),
+            clock: Clock::new(tapped, settings.clock),
+            self_test: SelfTest::new(patience(settings), settings.launches),
+            unasked: settings.kinds,
+            notes,
+            launches: settings.launches,
+            quiet_since_ns: 0,
             black_box: settings.start == StartAs::BlackBox,
             awaited: settings.start == StartAs::Recording,
             stopped: false,
@@ -80,6 +95,8 @@ impl Recorder {
             trouble: None,
             lacking: String::new(),
             complaint: settings.complaint.clone(),
+            silent: String::new(),
+            too_new: false,
             started: false,
             said: None,
         };
@@ -88,6 +105,7 @@ impl Recorder {
         } else {
             recorder.subscribe();
         }
+        recorder.notes.say(tapped);
         recorder.follow(0, monotonic_ns());
         recorder.started = true;
         recorder
@@ -97,8 +115,14 @@ impl Recorder {
         match self.guard.subscribe() {
             Ok(()) => {
                 self.trouble = None;
-                self.refused = 0;
-                self.copies_on = false;
+                self.kinds.forget();
+                self.self_test.begin_again();
+                self.clock.begin(self.tapped, &mut self.guard);
+                if self.launches
+                    && let Err(failed) = self.guard.enable_launches(true)
+                {
+                    self.failed(failed);
+                }
                 true
             }
             Err(failed) => {
@@ -117,20 +141,16 @@ impl Recorder {
         }
     }
 
-    /// At the first wish, and not before: once a kind has been on, each launch costs a little more until CUPTI is
-    /// finalized. They stay on: see `switch_to`.
-    fn enable_copies(&mut self) {
-        if self.copies_on {
-            return;
-        }
-        self.copies_on = true;
-        self.missing = 0;
-        for kind in [EventKind::Memcpy, EventKind::Memset] {
-            if let Err(failed) = self.guard.enable(activity_kind(kind)) {
-                self.missing |= kind.bit();
-                self.failed(failed);
-            }
-        }
+    /// Timer thread's first turn: what the driver says of itself, if it does.
+    pub fn compare_with_driver(&mut self, version: Option<u32>) {
+        let Some(version) = version else { return };
+        self.tapped.tap.status().set_driver_version(version);
+        self.too_new = self.notes.compare_with_driver(version);
+        self.notes.say(self.tapped);
+    }
+
+    pub fn clock_point(&self) -> ClockPoint {
+        self.clock.point()
     }
 
     fn failed(&mut self, failed: Failed) {
@@ -145,64 +165,62 @@ impl Recorder {
 
     /// Brings what is recorded in line with what the leases want, and flushes when it is time.
     pub fn follow(&mut self, leased: u64, now_ns: u64) {
+        self.clock.look(self.tapped);
         self.awaited &= leased == 0;
-        let unasked = if self.black_box || self.awaited { ALL_KINDS } else { 0 };
-        let wanted = if self.stopped { 0 } else { leased | unasked };
+        let unasked = if self.black_box || self.awaited { self.unasked } else { 0 };
+        let wanted = if self.stopped { 0 } else { (leased | unasked) & !self.notes.unavailable() };
         if self.guard.is_subscribed() {
-            if self.kinds == 0 {
+            if self.kinds.recorded() == 0 {
                 // There is nothing to flush yet; and start-up, inside the application's cuInit, must never flush.
                 self.next_flush_ns = now_ns + self.flush_ns;
             }
-            if wanted != 0 {
-                self.enable_copies();
-            }
-            self.switch_to(wanted & !self.refused & !self.missing);
-            if self.kinds != 0 && now_ns >= self.next_flush_ns {
+            self.switch_to(wanted, now_ns);
+            if self.kinds.recorded() != 0 && now_ns >= self.next_flush_ns {
                 self.flush();
                 self.next_flush_ns = now_ns + self.flush_ns;
             }
+            self.test(now_ns);
         }
         if wanted == 0 {
-            self.refused = 0;
+            self.kinds.forgive();
         }
         self.say();
     }
 
-    /// Only kernels are switched in CUPTI: switching copies off and on in a running job makes CUPTI's worker thread
-    /// free a record's bookkeeping twice (seen on 13.0; MEASUREMENTS.md). Copies and sets stay on, wanted or not.
-    fn switch_to(&mut self, wanted: u64) {
-        let off = self.kinds & !wanted;
-        let on = wanted & !self.kinds;
-        if (on | off) == 0 {
+    /// Kinds go on at the first wish, and not before: once one has been on, each launch costs a little more until CUPTI
+    /// is finalized.
+    fn switch_to(&mut self, wanted: u64, now_ns: u64) {
+        let before = self.kinds.recorded();
+        if self.kinds.possible(wanted) == before {
             return;
         }
-        let kernel = EventKind::Kernel.bit();
-        let switched = match () {
-            () if on & kernel != 0 => self.guard.enable(activity_kind(EventKind::Kernel)),
-            () if off & kernel != 0 => self.guard.disable(activity_kind(EventKind::Kernel)),
-            () => Ok(()),
-        };
-        self.kinds = wanted;
-        if let Err(failed) = switched {
-            if on & kernel != 0 {
-                self.kinds &= !kernel;
-                self.refused |= kernel;
-            }
-            self.failed(failed);
+        if before == 0 && now_ns.saturating_sub(self.quiet_since_ns) > IDS_MAY_WRAP_NS {
+            self.tapped.correlations.pass_gap();
         }
-        self.tapped.tap.status().set_kinds(self.kinds);
+        let failures = self.kinds.switch_to(&mut self.guard, wanted);
+        failures.into_iter().for_each(|failed| self.failed(failed));
+        self.quiet_since_ns = now_ns;
+        self.tapped.tap.status().set_kinds(self.kinds.recorded());
         self.say();
         if self.started {
             // What CUPTI holds was recorded under the old wishes.
             self.flush();
         }
-        self.tapped.want(self.kinds);
+        self.tapped.want(self.kinds.recorded());
+    }
+
+    fn test(&mut self, now_ns: u64) {
+        let recording = self.kinds.recorded() & EventKind::Kernel.bit() != 0;
+        match self.self_test.look(self.tapped, &mut self.guard, recording, now_ns) {
+            Ok(finding) => self.silent = finding.unwrap_or_default(),
+            Err(failed) => self.failed(failed),
+        }
     }
 
     fn flush(&mut self) {
         let start_ns = monotonic_ns();
         match self.guard.flush() {
-            Ok(()) if self.refused | self.missing == 0 => self.trouble = None,
+            Ok(()) if !self.kinds.any_refused() => self.trouble = None,
             Ok(()) => {}
             Err(failed) => self.failed(failed),
         }
@@ -229,13 +247,17 @@ impl Recorder {
 
     fn leave(&mut self) -> Answer {
         if self.guard.is_subscribed() {
-            let wanted = self.kinds;
-            self.switch_to(0);
+            if !self.guard.can_leave() {
+                return Answer::Refused;
+            }
+            let wanted = self.kinds.recorded();
+            self.switch_to(0, monotonic_ns());
             // What is still running was asked for, too.
             self.tapped.want(wanted);
             self.flush_last();
             self.tapped.want(0);
             self.tapped.tap.count(Counter::YieldGaps, 1);
+            self.clock.end(self.tapped, &mut self.guard);
             if let Err(failed) = self.guard.leave() {
                 self.failed(failed);
                 self.yielded = true;
@@ -273,7 +295,7 @@ impl Recorder {
     /// Asks for all that CUPTI still holds, unfinished records included: also what was running when its kind was
     /// switched off.
     fn flush_last(&mut self) {
-        if self.copies_on {
+        if self.kinds.any_was_on() {
             self.flush();
             let _ = self.guard.flush_forced();
         }
@@ -310,11 +332,13 @@ impl Recorder {
             () if !self.guard.is_subscribed() => State::Off,
             () if self.stopped => State::Idle,
             () if self.black_box => State::BlackBox,
-            () if self.kinds != 0 => State::Recording,
+            () if self.kinds.recorded() != 0 => State::Recording,
             () => State::Idle,
         };
         let (reason, detail) = match &self.trouble {
+            Some((Reason::CuptiError, detail)) if self.too_new => (Reason::CuptiTooNew, detail.clone()),
             Some((reason, detail)) => (*reason, detail.clone()),
+            None if !self.silent.is_empty() => (Reason::NoRecords, self.silent.clone()),
             None if !self.lacking.is_empty() => (Reason::NoRoom, self.lacking.clone()),
             None if self.yielded || self.stopped => (Reason::ByCommand, String::new()),
             None if !self.complaint.is_empty() => (Reason::BadSetting, self.complaint.clone()),
@@ -324,22 +348,17 @@ impl Recorder {
     }
 }
 
+/// Records that no flush has asked for yet are not missing: two are waited for.
+fn patience(settings: &Settings) -> Duration {
+    settings.self_test.max(2 * settings.flush)
+}
+
 /// The timer could not be started, or has failed: nobody is left to give CUPTI back by command.
 impl Drop for Recorder {
     fn drop(&mut self) {
         if self.guard.is_subscribed() {
-            if self.kinds & EventKind::Kernel.bit() != 0 {
-                let _ = self.guard.disable(activity_kind(EventKind::Kernel));
-            }
+            self.kinds.switch_to(&mut self.guard, 0);
             let _ = self.guard.unsubscribe();
         }
-    }
-}
-
-fn activity_kind(kind: EventKind) -> u32 {
-    match kind {
-        EventKind::Kernel => ACTIVITY_KIND_CONCURRENT_KERNEL,
-        EventKind::Memcpy => ACTIVITY_KIND_MEMCPY,
-        EventKind::Memset => ACTIVITY_KIND_MEMSET,
     }
 }

@@ -1,21 +1,32 @@
-//! `cuInit` and the questions about the device. There is one device, a make-believe one.
+//! `cuInit` and the questions about the device. Its devices are make-believe.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::hook_abi::resource;
 use crate::result::{CuResult, INVALID_DEVICE, INVALID_VALUE, NOT_INITIALIZED, SUCCESS, text};
-use crate::{hooks, inject};
+use crate::{hooks, inject, settings};
 
 const DEVICE_NAME: &std::ffi::CStr = c"Fake GPU (gputap tests)";
-const DRIVER_VERSION: c_int = 13_000;
 
 static INITIALIZED: AtomicBool = AtomicBool::new(false);
 
 /// Success once `cuInit` has run.
-pub fn initialized() -> CuResult {
+fn initialized() -> CuResult {
     // SYNC: pairs with the Release store in `cuInit`.
     if INITIALIZED.load(Ordering::Acquire) { SUCCESS } else { NOT_INITIALIZED }
+}
+
+/// The device of this ordinal, once `cuInit` has run.
+pub fn known_device(ordinal: c_int) -> Result<u32, CuResult> {
+    match initialized() {
+        SUCCESS => exists(ordinal).ok_or(INVALID_DEVICE),
+        error => Err(error),
+    }
+}
+
+fn exists(ordinal: c_int) -> Option<u32> {
+    u32::try_from(ordinal).ok().filter(|&ordinal| ordinal < settings::devices())
 }
 
 #[unsafe(no_mangle)]
@@ -37,7 +48,7 @@ pub extern "C" fn cuInit(flags: c_uint) -> CuResult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CuResult {
     // SAFETY: by contract.
-    unsafe { give(version, DRIVER_VERSION) }
+    unsafe { give(version, settings::driver_version()) }
 }
 
 /// # Safety
@@ -45,28 +56,25 @@ pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> CuResult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CuResult {
     // SAFETY: by contract.
-    unsafe { give(count, 1) }
+    unsafe { give(count, settings::devices() as c_int) }
 }
 
 /// # Safety
 /// `device` may be written, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> CuResult {
-    if initialized() != SUCCESS {
-        return NOT_INITIALIZED;
+    match known_device(ordinal) {
+        // SAFETY: by contract.
+        Ok(_) => unsafe { give(device, ordinal) },
+        Err(error) => error,
     }
-    if ordinal != 0 {
-        return INVALID_DEVICE;
-    }
-    // SAFETY: by contract.
-    unsafe { give(device, 0) }
 }
 
 /// # Safety
 /// `name` has room for `size` bytes, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, size: c_int, device: c_int) -> CuResult {
-    if device != 0 {
+    if exists(device).is_none() {
         return INVALID_DEVICE;
     }
     let Some(room) = usize::try_from(size).ok().filter(|&n| n > 0 && !name.is_null()) else { return INVALID_VALUE };
@@ -83,11 +91,11 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, size: c_int, device:
 /// `uuid` has room for 16 bytes, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut [u8; 16], device: c_int) -> CuResult {
-    if device != 0 {
-        return INVALID_DEVICE;
-    }
+    let Some(number) = exists(device) else { return INVALID_DEVICE };
+    let mut id = *b"gputap-fake-gpu0";
+    id[15] += number as u8;
     // SAFETY: by contract.
-    unsafe { give(uuid, *b"gputap-fake-gpu0") }
+    unsafe { give(uuid, id) }
 }
 
 /// # Safety

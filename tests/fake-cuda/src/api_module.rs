@@ -3,11 +3,11 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, OnceLock};
 
-use crate::api_context::current;
+use crate::api_context::{Context, current};
 use crate::api_device::give;
 use crate::driver_lock::{Guard, lock};
 use crate::elf;
-use crate::hook_abi::{self, ResourceEvent, resource};
+use crate::hook_abi::{ResourceEvent, resource};
 use crate::hooks::{self, Api};
 use crate::result::{CuResult, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, SUCCESS};
 use crate::state::{Function, Module, State};
@@ -47,8 +47,20 @@ pub unsafe extern "C" fn cuModuleLoadData(module: *mut *mut c_void, image: *cons
     })
 }
 
+/// Whether a launch of this function would load its module.
+pub fn must_load(state: &State, function: usize) -> bool {
+    let module = state.functions.get(function).and_then(|function| state.modules.get(function.module));
+    module.is_some_and(|module| !module.loaded)
+}
+
+/// Loads the module of a function, as [`load`].
+pub fn load_of(state: &mut Guard, function: usize) -> Option<()> {
+    let module = state.functions.get(function)?.module;
+    load(state, module)
+}
+
 /// Loads a registered module, if it is not loaded yet, under the caller's hold of the driver lock.
-pub fn load(state: &mut Guard, handle: usize) -> Option<()> {
+fn load(state: &mut Guard, handle: usize) -> Option<()> {
     let module = state.modules.get_mut(handle)?;
     if module.loaded {
         return Some(());
@@ -58,7 +70,7 @@ pub fn load(state: &mut Guard, handle: usize) -> Option<()> {
     let cubin = state.load_area.show(&image);
     hooks::resource_event(&ResourceEvent {
         cbid: resource::MODULE_LOADED,
-        context: hook_abi::context_handle(context),
+        context: context.handle(),
         stream: std::ptr::null_mut(),
         module_id: id,
         cubin,
@@ -114,26 +126,37 @@ fn find_function(state: &mut State, module_handle: usize, name: &str) -> Result<
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleUnload(module: *mut c_void) -> CuResult {
-    Api::new(22, c"cuModuleUnload").run(|_| {
-        let mut state = lock();
-        let Some(gone) = state.modules.remove(module.addr()) else { return INVALID_HANDLE };
-        for function in &gone.functions {
-            state.functions.remove(*function);
-        }
-        if gone.loaded {
-            let cubin = state.load_area.show(&gone.image);
-            hooks::resource_event(&ResourceEvent {
-                cbid: resource::MODULE_UNLOAD_STARTING,
-                context: hook_abi::context_handle(gone.context),
-                stream: std::ptr::null_mut(),
-                module_id: gone.id,
-                cubin,
-                cubin_size: gone.image.len(),
-            });
-            state.load_area.spoil(gone.image.len());
-        }
-        SUCCESS
-    })
+    Api::new(22, c"cuModuleUnload").run(|_| unload(&mut lock(), module.addr()).map_or(INVALID_HANDLE, |()| SUCCESS))
+}
+
+/// Unloads all modules of a context that goes.
+pub fn unload_all(state: &mut Guard, context: Context) {
+    let of_context = state.modules.iter().filter(|(_, module)| module.context == context);
+    let handles: Vec<_> = of_context.map(|(handle, _)| handle).collect();
+    for handle in handles {
+        unload(state, handle);
+    }
+}
+
+/// Under the caller's hold of the driver lock, CUPTI's callback included.
+fn unload(state: &mut Guard, handle: usize) -> Option<()> {
+    let gone = state.modules.remove(handle)?;
+    for function in &gone.functions {
+        state.functions.remove(*function);
+    }
+    if gone.loaded {
+        let cubin = state.load_area.show(&gone.image);
+        hooks::resource_event(&ResourceEvent {
+            cbid: resource::MODULE_UNLOAD_STARTING,
+            context: gone.context.handle(),
+            stream: std::ptr::null_mut(),
+            module_id: gone.id,
+            cubin,
+            cubin_size: gone.image.len(),
+        });
+        state.load_area.spoil(gone.image.len());
+    }
+    Some(())
 }
 
 /// # Safety

@@ -4,7 +4,7 @@
 //! usable across the library's border: CUPTI's worker takes the same lock through [`raw_lock`] and [`raw_unlock`].
 //! A stack dump shows the waiters in `pthread_mutex_lock`, and the mutex names its owner's thread id.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -27,6 +27,10 @@ pub struct Guard {
     state: NonNull<State>,
 }
 
+thread_local! {
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Takes the driver lock.
 pub fn lock() -> Guard {
     raw_lock();
@@ -39,6 +43,7 @@ pub fn lock() -> Guard {
 pub extern "C" fn raw_lock() {
     // SAFETY: the mutex is statically initialised, never moved and never destroyed.
     unsafe { libc::pthread_mutex_lock(DRIVER.mutex.get()) };
+    HOLDS.set(true);
 }
 
 /// Gives the driver lock back.
@@ -46,8 +51,25 @@ pub extern "C" fn raw_lock() {
 /// # Safety
 /// The calling thread holds it through [`raw_lock`].
 pub unsafe extern "C" fn raw_unlock() {
+    HOLDS.set(false);
     // SAFETY: the mutex is statically initialised and, by this function's contract, held by this thread.
     unsafe { libc::pthread_mutex_unlock(DRIVER.mutex.get()) };
+}
+
+/// Whether the calling thread holds the driver lock.
+#[unsafe(export_name = "fake_cuda_holds_driver_lock")]
+pub extern "C" fn holds_lock() -> bool {
+    HOLDS.get()
+}
+
+impl Guard {
+    /// Runs `wait` without the lock. What the state was before may have changed.
+    pub fn unlocked(&mut self, wait: impl FnOnce()) {
+        // SAFETY: this guard's thread holds the mutex, and the exclusive borrow means that nothing borrows the state.
+        unsafe { raw_unlock() };
+        wait();
+        raw_lock();
+    }
 }
 
 impl Deref for Guard {

@@ -45,6 +45,13 @@ impl<T> Slab<T> {
         self.entries[index].value.take()
     }
 
+    /// Every handle and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let handle = |index: usize, entry: &Entry<T>| self.tag | (entry.generation as usize) << INDEX_BITS | index;
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(move |(index, entry)| Some((handle(index, entry), entry.value.as_ref()?)))
+    }
+
     fn index(&self, handle: usize) -> Option<usize> {
         let index = handle & ((1 << INDEX_BITS) - 1);
         let entry = self.entries.get(index)?;

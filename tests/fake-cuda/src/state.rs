@@ -3,9 +3,12 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use crate::api_context::Context;
 use crate::elf::FunctionInfo;
+use crate::graphs::Graphs;
 use crate::hook_abi::{FIRST_OTHER_DEFAULT_STREAM, default_stream_id};
 use crate::load_area::LoadArea;
+use crate::memory::Memory;
 use crate::names::Names;
 use crate::slab::Slab;
 use crate::timeline::{self, SUBMIT_NS};
@@ -14,16 +17,20 @@ use crate::timeline::{self, SUBMIT_NS};
 const FIRST_CREATED_STREAM: u32 = 13;
 
 pub struct State {
-    contexts: Vec<Context>,
+    contexts: Vec<Timelines>,
     /// Indexed by id - 13.
     streams: Vec<Option<Stream>>,
     pub modules: Slab<Module>,
     pub functions: Slab<Function>,
     pub names: Names,
     pub load_area: LoadArea,
-    pub primary_context: Option<u32>,
+    pub memory: Memory,
+    pub graphs: Graphs,
+    pub events: Slab<Event>,
+    devices: [Device; DEVICES],
     next_module_id: u32,
-    next_device_bytes: u64,
+    events_made: u32,
+    events_recorded: u64,
     pub launches: u64,
 }
 
@@ -36,17 +43,43 @@ impl Default for State {
             functions: Slab::new(0x31),
             names: Names::default(),
             load_area: LoadArea::default(),
-            primary_context: None,
+            memory: Memory::default(),
+            graphs: Graphs::default(),
+            events: Slab::new(0x32),
+            devices: [Device::default(); DEVICES],
             next_module_id: 1,
-            next_device_bytes: 0x7f00_0000_0000,
+            events_made: 0,
+            events_recorded: 0,
             launches: 0,
         }
     }
 }
 
-struct Context {
+/// What belongs to a device; there are at most so many.
+const DEVICES: usize = 8;
+
+#[derive(Clone, Copy, Default)]
+struct Device {
+    primary_context: Option<u32>,
+    /// Address of the pool that `cuMemAllocAsync` takes from; 0 before its first use.
+    default_pool: u64,
+}
+
+/// A context: its device's number and its default stream.
+struct Timelines {
+    device: u32,
     alive: bool,
     default_stream: Stream,
+}
+
+/// An event, and the end of what it was last recorded after.
+#[derive(Clone, Copy)]
+pub struct Event {
+    pub id: u32,
+    pub context: Context,
+    pub done_ns: u64,
+    /// The number of its last recording; 0 before the first.
+    pub recorded: u64,
 }
 
 /// A stream's timeline.
@@ -57,9 +90,20 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Later work begins after this moment.
+    pub fn wait_for(&mut self, moment_ns: u64) {
+        self.busy_until_ns = self.busy_until_ns.max(moment_ns);
+    }
+
     /// Puts `duration_ns` of work on the stream: when it starts and ends.
     pub fn put(&mut self, duration_ns: u64) -> (u64, u64) {
-        let start = self.busy_until_ns.max(timeline::now_ns() + SUBMIT_NS);
+        self.busy_until_ns = self.busy_until_ns.max(timeline::now_ns() + SUBMIT_NS);
+        self.follow(duration_ns)
+    }
+
+    /// The same right behind what the stream was given before, as in a graph.
+    pub fn follow(&mut self, duration_ns: u64) -> (u64, u64) {
+        let start = self.busy_until_ns;
         self.busy_until_ns = start + duration_ns;
         (start, self.busy_until_ns)
     }
@@ -67,7 +111,7 @@ impl Stream {
 
 pub struct Module {
     pub id: u32,
-    pub context: u32,
+    pub context: Context,
     pub image: Arc<[u8]>,
     pub infos: Vec<FunctionInfo>,
     pub functions: Vec<usize>,
@@ -86,10 +130,41 @@ pub struct Function {
 
 impl State {
     /// A new context's id, from 1.
-    pub fn create_context(&mut self) -> u32 {
+    pub fn create_context(&mut self, device: u32) -> u32 {
         let id = self.contexts.len() as u32 + 1;
-        self.contexts.push(Context { alive: true, default_stream: Stream { context: id, busy_until_ns: 0 } });
+        let default_stream = Stream { context: id, busy_until_ns: 0 };
+        self.contexts.push(Timelines { device, alive: true, default_stream });
         id
+    }
+
+    pub fn primary_context(&self, device: u32) -> Option<u32> {
+        self.devices[device as usize].primary_context
+    }
+
+    pub fn set_primary_context(&mut self, device: u32, context: Option<u32>) {
+        self.devices[device as usize].primary_context = context;
+    }
+
+    /// The address of the device's default pool.
+    pub fn default_pool(&mut self, device: u32) -> u64 {
+        let device = &mut self.devices[device as usize];
+        if device.default_pool == 0 {
+            device.default_pool = self.memory.create_pool().address;
+        }
+        device.default_pool
+    }
+
+    /// A new event's handle.
+    pub fn create_event(&mut self, context: Context) -> usize {
+        self.events_made += 1;
+        self.events.insert(Event { id: self.events_made, context, done_ns: 0, recorded: 0 })
+    }
+
+    pub fn record_event(&mut self, handle: usize, done_ns: u64) -> Option<()> {
+        let event = self.events.get_mut(handle)?;
+        self.events_recorded += 1;
+        (event.done_ns, event.recorded) = (done_ns, self.events_recorded);
+        Some(())
     }
 
     pub fn context_alive(&self, id: u32) -> bool {
@@ -100,7 +175,10 @@ impl State {
     pub fn destroy_context(&mut self, id: u32) -> bool {
         let was = self.context_alive(id);
         if was {
-            self.contexts[id as usize - 1].alive = false;
+            let context = &mut self.contexts[id as usize - 1];
+            context.alive = false;
+            let device = &mut self.devices[context.device as usize];
+            device.primary_context = device.primary_context.filter(|&primary| primary != id);
             self.streams.iter_mut().filter(|s| s.is_some_and(|s| s.context == id)).for_each(|s| *s = None);
         }
         was
@@ -142,12 +220,5 @@ impl State {
     pub fn next_module_id(&mut self) -> u32 {
         self.next_module_id += 1;
         self.next_module_id - 1
-    }
-
-    /// A device address; addresses are never used again, nothing lies behind them.
-    pub fn allocate(&mut self, bytes: u64) -> u64 {
-        let address = self.next_device_bytes;
-        self.next_device_bytes += bytes.next_multiple_of(512);
-        address
     }
 }

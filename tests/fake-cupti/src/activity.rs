@@ -8,8 +8,12 @@ use crate::callbacks;
 use crate::counters;
 use crate::driver;
 use crate::faults::{self, fault};
-use crate::hook_abi::{WORK_KERNEL, WORK_MEMCPY};
-use crate::layout::{KIND_CONCURRENT_KERNEL, KIND_KERNEL, KIND_MEMCPY, KIND_MEMSET};
+use crate::ids::realtime_ns;
+use crate::layout::{KIND_CONCURRENT_KERNEL, KIND_GRAPH_TRACE, KIND_KERNEL, KIND_MEMCPY, KIND_MEMCPY2, KIND_MEMSET};
+use crate::layout_host::{
+    KIND_DRIVER, KIND_MARKER, KIND_MEMORY_POOL, KIND_MEMORY2, KIND_OVERHEAD, KIND_RUNTIME, KIND_SYNCHRONIZATION,
+};
+use crate::records_host;
 use crate::result::{
     CuptiResult, INVALID_KIND, INVALID_OPERATION, INVALID_PARAMETER, MAX_LIMIT_REACHED, NOT_INITIALIZED,
     PARAMETER_SIZE_NOT_SUFFICIENT, SUCCESS,
@@ -17,19 +21,14 @@ use crate::result::{
 use crate::settings::settings;
 use crate::worker;
 
-const KINDS: usize = 56;
+const KINDS: usize = 64;
 const FLUSH_FORCED: u32 = 1;
 
 static ENABLED: [AtomicBool; KINDS] = [const { AtomicBool::new(false) }; KINDS];
 
-/// The kind of record that is wanted for a kind of work, if any.
-pub fn record_kind(work_kind: u32) -> Option<u32> {
-    let on = |kind: u32| ENABLED[kind as usize].load(Ordering::Relaxed).then_some(kind);
-    match work_kind {
-        WORK_KERNEL => on(KIND_CONCURRENT_KERNEL).or_else(|| on(KIND_KERNEL)),
-        WORK_MEMCPY => on(KIND_MEMCPY),
-        _ => on(KIND_MEMSET),
-    }
+/// Whether records of `kind` are wanted.
+pub fn is_on(kind: u32) -> bool {
+    ENABLED.get(kind as usize).is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
 #[unsafe(no_mangle)]
@@ -86,6 +85,15 @@ fn kind_name(kind: u32) -> Option<&'static str> {
         KIND_MEMSET => "MEMSET",
         KIND_KERNEL => "KERNEL",
         KIND_CONCURRENT_KERNEL => "CONCURRENT_KERNEL",
+        KIND_DRIVER => "DRIVER",
+        KIND_RUNTIME => "RUNTIME",
+        KIND_MARKER => "MARKER",
+        KIND_OVERHEAD => "OVERHEAD",
+        KIND_MEMCPY2 => "MEMCPY2",
+        KIND_SYNCHRONIZATION => "SYNCHRONIZATION",
+        KIND_MEMORY2 => "MEMORY2",
+        KIND_MEMORY_POOL => "MEMORY_POOL",
+        KIND_GRAPH_TRACE => "GRAPH_TRACE",
         _ => return None,
     })
 }
@@ -105,7 +113,16 @@ pub extern "C" fn cuptiActivityFlushAll(flag: u32) -> CuptiResult {
     if forced {
         counters::FORCED_FLUSHES.add(1);
     }
-    if worker::pass(if forced { Take::Forced } else { Take::Partial }) { SUCCESS } else { INVALID_OPERATION }
+    let began_ns = realtime_ns();
+    std::thread::sleep(settings().flush);
+    if !worker::pass(if forced { Take::Forced } else { Take::Partial }) {
+        return INVALID_OPERATION;
+    }
+    if is_on(KIND_OVERHEAD) {
+        // Given back by the next flush.
+        buffers::lay_down(records_host::of_flush(began_ns, realtime_ns(), &settings().sizes));
+    }
+    SUCCESS
 }
 
 /// # Safety
@@ -167,7 +184,7 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(
     if dropped.is_null() {
         return INVALID_PARAMETER;
     }
-    let count = if context.is_null() { std::mem::take(&mut buffers::lock().dropped) } else { 0 };
+    let count = if context.is_null() { buffers::take_dropped() } else { 0 };
     // SAFETY: not null, so by contract it may be written.
     unsafe { dropped.write(count as usize) };
     SUCCESS

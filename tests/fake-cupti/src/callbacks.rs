@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::counters;
 use crate::driver;
 use crate::faults::fault;
-use crate::hook_abi::{self, ApiCall, ResourceEvent, Work, resource};
+use crate::hook_abi::{self, ApiCall, ResourceEvent, resource};
 use crate::result::{CuptiResult, INVALID_PARAMETER, MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, NOT_INITIALIZED, SUCCESS};
-use crate::{activity, buffers, watch};
+use crate::watch;
 
-pub const DOMAIN_DRIVER_API: u32 = 1;
-pub const DOMAIN_RESOURCE: u32 = 3;
+const DOMAIN_RESOURCE: u32 = 3;
+const DOMAIN_SYNCHRONIZE: u32 = 4;
+const STREAM_SYNCHRONIZED: u32 = 1;
+const CONTEXT_SYNCHRONIZED: u32 = 2;
 const DOMAINS: usize = 7;
 const IDS: usize = 1024;
 
@@ -112,7 +114,7 @@ fn enabled(domain: u32, cbid: u32) -> Option<&'static AtomicBool> {
 
 /// Calls the subscriber, if there is one and the id is enabled.
 fn deliver(domain: u32, cbid: u32, data: *const c_void) {
-    if !enabled(domain, cbid).is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+    if !is_enabled(domain, cbid) {
         return;
     }
     // SYNC: pairs with the Release half of the exchange in `cuptiSubscribe`.
@@ -121,7 +123,7 @@ fn deliver(domain: u32, cbid: u32, data: *const c_void) {
     let Some(subscriber) = (unsafe { subscriber.as_ref() }) else { return };
     counters::CALLBACKS.add(1);
     // SAFETY: by the contract of `cuptiSubscribe`; `data` is what the domain and id call for, valid during the call.
-    watch::during(|| unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) });
+    watch::during(0, || unsafe { (subscriber.callback)(subscriber.user, domain, cbid, data) });
 }
 
 /// `CUpti_ResourceData`.
@@ -148,7 +150,7 @@ pub unsafe extern "C" fn on_resource(event: *const ResourceEvent) {
     let mut module =
         ModuleResourceData { module_id: event.module_id, cubin_size: event.cubin_size, cubin: event.cubin.cast() };
     let is_module = matches!(event.cbid, resource::MODULE_LOADED | resource::MODULE_UNLOAD_STARTING);
-    if is_module && enabled(DOMAIN_RESOURCE, event.cbid).is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+    if is_module && is_enabled(DOMAIN_RESOURCE, event.cbid) {
         counters::MODULE_CALLBACKS.add(1);
     }
     let descriptor = if is_module { (&raw mut module).cast() } else { std::ptr::null_mut() };
@@ -170,15 +172,13 @@ struct CallbackData {
     correlation_id: u32,
 }
 
-pub extern "C" fn api_wanted(cbid: u32) -> bool {
-    enabled(DOMAIN_DRIVER_API, cbid).is_some_and(|flag| flag.load(Ordering::Relaxed))
+/// Whether a callback of this id reaches somebody.
+pub fn is_enabled(domain: u32, cbid: u32) -> bool {
+    enabled(domain, cbid).is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
-/// # Safety
-/// `call` is valid during the call.
-pub unsafe extern "C" fn on_api(call: *const ApiCall) {
-    // SAFETY: by contract.
-    let call = unsafe { &*call };
+/// Tells the subscriber of a call's begin or end.
+pub fn tell_of_call(call: &ApiCall) {
     let data = CallbackData {
         site: call.site,
         function_name: call.function_name,
@@ -190,15 +190,19 @@ pub unsafe extern "C" fn on_api(call: *const ApiCall) {
         correlation_data: call.correlation_data,
         correlation_id: call.correlation_id,
     };
-    deliver(DOMAIN_DRIVER_API, call.cbid, (&raw const data).cast());
+    deliver(call.domain, call.cbid, (&raw const data).cast());
 }
 
-/// # Safety
-/// `work` is valid during the call.
-pub unsafe extern "C" fn on_work(work: *const Work) {
-    // SAFETY: by contract.
-    let work = unsafe { &*work };
-    if let Some(kind) = activity::record_kind(work.kind) {
-        buffers::lay_down(kind, work);
-    }
+/// `CUpti_SynchronizeData`.
+#[repr(C)]
+struct SynchronizeData {
+    context: *mut c_void,
+    stream: *mut c_void,
+}
+
+/// A null stream stands for the whole context.
+pub extern "C" fn on_synchronized(context: *mut c_void, stream: *mut c_void) {
+    let cbid = if stream.is_null() { CONTEXT_SYNCHRONIZED } else { STREAM_SYNCHRONIZED };
+    let data = SynchronizeData { context, stream };
+    deliver(DOMAIN_SYNCHRONIZE, cbid, (&raw const data).cast());
 }

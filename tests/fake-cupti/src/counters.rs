@@ -43,6 +43,11 @@ pub static MODULE_CALLBACKS: Counter = Counter::new();
 pub static FLUSHES: Counter = Counter::new();
 pub static FORCED_FLUSHES: Counter = Counter::new();
 pub static CRCS: Counter = Counter::new();
+/// Buffers and records that a script has CUPTI keep for ever.
+pub static BUFFERS_KEPT: Counter = Counter::new();
+pub static RECORDS_KEPT: Counter = Counter::new();
+/// Threads besides the worker that complete buffers.
+pub static COMPLETERS: Counter = Counter::new();
 
 /// All counts in one C structure; new ones are appended.
 #[repr(C)]
@@ -61,6 +66,9 @@ pub struct Counters {
     pub flushes: u64,
     pub forced_flushes: u64,
     pub crcs: u64,
+    pub buffers_kept: u64,
+    pub records_kept: u64,
+    pub completers: u64,
 }
 
 /// The exported name of the function that fills [`Counters`].
@@ -84,6 +92,9 @@ pub unsafe extern "C" fn fake_cupti_counters(counters: *mut Counters) {
         flushes: FLUSHES.get(),
         forced_flushes: FORCED_FLUSHES.get(),
         crcs: CRCS.get(),
+        buffers_kept: BUFFERS_KEPT.get(),
+        records_kept: RECORDS_KEPT.get(),
+        completers: COMPLETERS.get(),
     };
     // SAFETY: by contract.
     unsafe { counters.write(now) };

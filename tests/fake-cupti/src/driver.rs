@@ -2,15 +2,17 @@
 
 use std::sync::OnceLock;
 
-use crate::callbacks;
 use crate::hook_abi::{Door, HOOK_ABI, Hooks, REGISTER_SYMBOL, RegisterHooks};
+use crate::{callbacks, events};
 
 static HOOKS: Hooks = Hooks {
     abi: HOOK_ABI,
     resource: callbacks::on_resource,
-    work: callbacks::on_work,
-    api_wanted: callbacks::api_wanted,
-    api: callbacks::on_api,
+    work: events::on_work,
+    host: events::on_host,
+    synchronized: callbacks::on_synchronized,
+    api_wanted: events::api_wanted,
+    api: events::on_api,
 };
 
 /// The door to the driver, registering our hooks at the first success; None while no fake driver is loaded.
@@ -36,6 +38,11 @@ pub fn pass_the_lock() {
         // SAFETY: this thread took the lock in the line above.
         unsafe { (door.unlock)() };
     }
+}
+
+/// Whether the calling thread holds the driver lock.
+pub fn holds_the_lock() -> bool {
+    door().is_some_and(|door| (door.holds_lock)())
 }
 
 fn find_register() -> Option<RegisterHooks> {

@@ -22,9 +22,19 @@ pub fn realtime_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64)
 }
 
+/// Whether the client has a clock of its own.
+pub fn has_client_clock() -> bool {
+    CLIENT_CLOCK.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// Back to the device's clock.
 pub fn forget_clock() {
     *CLIENT_CLOCK.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// The device's clock, as far as a script has not moved CUPTI's.
+fn own_clock_ns() -> u64 {
+    realtime_ns().saturating_add_signed(buffers::clock_step_ns())
 }
 
 /// # Safety
@@ -43,7 +53,7 @@ pub unsafe extern "C" fn cuptiGetTimestamp(timestamp: *mut u64) -> CuptiResult {
     fault!("timestamp");
     let clock = *CLIENT_CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the client registered the function for this use.
-    let now = clock.map_or_else(realtime_ns, |clock| unsafe { clock() });
+    let now = clock.map_or_else(own_clock_ns, |clock| unsafe { clock() });
     // SAFETY: by contract.
     unsafe { give(timestamp, now) }
 }
@@ -69,6 +79,7 @@ pub unsafe extern "C" fn cuptiActivityRegisterTimestampCallback(clock: Option<Ti
 /// `string` may be written, or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetResultString(code: CuptiResult, string: *mut *const c_char) -> CuptiResult {
+    fault!("result_string");
     match result::name(code) {
         // SAFETY: by contract.
         Some(name) => unsafe { give(string, name.as_ptr()) },
@@ -81,9 +92,9 @@ pub unsafe extern "C" fn cuptiGetResultString(code: CuptiResult, string: *mut *c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiGetDeviceId(context: *mut c_void, device_id: *mut u32) -> CuptiResult {
     fault!("ids");
-    match context_id(context) {
+    match context_or_current(context).and_then(|context| hook_abi::context_device(context)) {
         // SAFETY: by contract.
-        Some(_) => unsafe { give(device_id, 0) },
+        Some(device) => unsafe { give(device_id, device) },
         None => INVALID_CONTEXT,
     }
 }
@@ -118,10 +129,40 @@ pub unsafe extern "C" fn cuptiGetStreamIdEx(
     }
 }
 
-/// Null means the calling thread's current context.
+/// # Safety
+/// `id` may be written, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphId(graph: *mut c_void, id: *mut u32) -> CuptiResult {
+    fault!("ids");
+    // SAFETY: by contract.
+    hook_abi::graph_id(graph).map_or(INVALID_PARAMETER, |graph| unsafe { give(id, graph) })
+}
+
+/// # Safety
+/// `id` may be written, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphExecId(exec: *mut c_void, id: *mut u32) -> CuptiResult {
+    fault!("ids");
+    // SAFETY: by contract.
+    hook_abi::graph_exec_id(exec).map_or(INVALID_PARAMETER, |exec| unsafe { give(id, exec) })
+}
+
+/// # Safety
+/// `id` may be written, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphNodeId(node: *mut c_void, id: *mut u64) -> CuptiResult {
+    fault!("ids");
+    // SAFETY: by contract.
+    hook_abi::node_id(node).map_or(INVALID_PARAMETER, |node| unsafe { give(id, node) })
+}
+
 fn context_id(context: *mut c_void) -> Option<u32> {
-    let context = if context.is_null() { (driver::door()?.current_context)() } else { context };
-    hook_abi::context_id(context)
+    context_or_current(context).and_then(|context| hook_abi::context_id(context))
+}
+
+/// Null means the calling thread's current context.
+fn context_or_current(context: *mut c_void) -> Option<*mut c_void> {
+    if context.is_null() { Some((driver::door()?.current_context)()) } else { Some(context) }
 }
 
 /// # Safety

@@ -1,8 +1,9 @@
 //! The activity records as C lays them out on x86_64, in their longest form (CUPTI 13.5).
 //!
-//! Each version only appended fields, so an older record is a prefix of these: `Kernel8` ⊂ 9 ⊂ 10 ⊂ 12 ⊂ 13, `Memcpy5` ⊂ 6
-//! ⊂ 7, `Memset4` ⊂ 5. [`Sizes`] says how long the prefix is. Offsets and sizes were compared with NVIDIA's headers of
-//! 11.8, 12.1, 12.4, 12.9, 13.0, 13.3 and 13.5; the asserts below keep them.
+//! Each version only appended fields, so an older record is a prefix of these: `Kernel8` ⊂ 9 ⊂ 10 ⊂ 11 ⊂ 12 ⊂ 13,
+//! `Memcpy5` ⊂ 6 ⊂ 7, `Memset4` ⊂ 5. [`Sizes`](crate::sizes::Sizes) says how long the prefix is. Offsets and sizes were
+//! compared with NVIDIA's headers of 11.8, 12.1, 12.4, 12.6, 12.8, 12.9, 13.0 to 13.5; the asserts below keep them.
+//! Work on the GPU is here, what the CPU does in [`crate::layout_host`].
 
 use std::ffi::c_char;
 use std::mem::{offset_of, size_of};
@@ -11,6 +12,8 @@ pub const KIND_MEMCPY: u32 = 1;
 pub const KIND_MEMSET: u32 = 2;
 pub const KIND_KERNEL: u32 = 3;
 pub const KIND_CONCURRENT_KERNEL: u32 = 10;
+pub const KIND_MEMCPY2: u32 = 22;
+pub const KIND_GRAPH_TRACE: u32 = 51;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +62,13 @@ pub struct KernelRecord {
     // From Kernel10 (13.0).
     pub is_device_launched: u8,
     pub padding3: [u8; 7],
-    // From Kernel12 (13.3).
+    // From Kernel11 (13.1).
     pub priority: i32,
     pub padding4: u32,
+    // From Kernel12 (13.3).
     pub execution_model: u32,
     pub padding5: u32,
-    // From Kernel13 (13.5).
+    // From Kernel13 (13.4).
     pub source_graph_id: u32,
     pub padding6: u32,
     pub source_graph_node_id: u64,
@@ -94,9 +98,9 @@ pub struct MemcpyRecord {
     pub channel_type: u32,
     pub is_device_launched: u8,
     pub pad2: [u8; 3],
-    // From Memcpy6 (12.9).
+    // From Memcpy6 (12.8).
     pub copy_count: u64,
-    // From Memcpy7 (13.5).
+    // From Memcpy7 (13.4).
     pub source_graph_id: u32,
     pub pad3: u32,
     pub source_graph_node_id: u64,
@@ -124,60 +128,66 @@ pub struct MemsetRecord {
     pub channel_type: u32,
     pub is_device_launched: u8,
     pub pad2: [u8; 3],
-    // From Memset5 (13.5).
+    // From Memset5 (13.4).
     pub source_graph_id: u32,
     pub pad3: u32,
     pub source_graph_node_id: u64,
 }
 
-/// How long each record is in one version of CUPTI, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    pub kernel: usize,
-    pub memcpy: usize,
-    pub memset: usize,
+/// `CUpti_ActivityMemcpyPtoP4`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PeerCopyRecord {
+    pub kind: u32,
+    pub copy_kind: u8,
+    pub src_kind: u8,
+    pub dst_kind: u8,
+    pub flags: u8,
+    pub bytes: u64,
+    pub start: u64,
+    pub end: u64,
+    pub device_id: u32,
+    pub context_id: u32,
+    pub stream_id: u32,
+    pub src_device_id: u32,
+    pub src_context_id: u32,
+    pub dst_device_id: u32,
+    pub dst_context_id: u32,
+    pub correlation_id: u32,
+    pub reserved0: u64,
+    pub graph_node_id: u64,
+    pub graph_id: u32,
+    pub channel_id: u32,
+    pub channel_type: u32,
+    pub pad: u32,
 }
 
-impl Sizes {
-    pub const CUDA_11_8: Self = Self { kernel: 200, memcpy: 88, memset: 88 };
-    pub const CUDA_12: Self = Self { kernel: 208, memcpy: 88, memset: 88 };
-    pub const CUDA_12_9: Self = Self { kernel: 208, memcpy: 96, memset: 88 };
-    pub const CUDA_13_0: Self = Self { kernel: 216, memcpy: 96, memset: 88 };
-    pub const CUDA_13_3: Self = Self { kernel: 232, memcpy: 96, memset: 88 };
-    pub const CUDA_13_5: Self = Self { kernel: 248, memcpy: 112, memset: 104 };
-
-    /// By the number that `cuptiGetVersion` returns. 18 is shared by 11.8 and 12.1 and means 12.1 here.
-    pub fn of(version: u32) -> Self {
-        match version {
-            ..28 => Self::CUDA_12,
-            28..130_000 => Self::CUDA_12_9,
-            130_000..130_300 => Self::CUDA_13_0,
-            130_300..130_500 => Self::CUDA_13_3,
-            _ => Self::CUDA_13_5,
-        }
-    }
-
-    /// The size of a record of `kind`, for the kinds that this library writes.
-    pub fn of_kind(&self, kind: u32) -> Option<usize> {
-        match kind {
-            KIND_KERNEL | KIND_CONCURRENT_KERNEL => Some(self.kernel),
-            KIND_MEMCPY => Some(self.memcpy),
-            KIND_MEMSET => Some(self.memset),
-            _ => None,
-        }
-    }
-}
-
-/// Where `start` and `end` lie in a record of `kind`.
-pub fn time_offsets(kind: u32) -> (usize, usize) {
-    match kind {
-        KIND_MEMCPY => (offset_of!(MemcpyRecord, start), offset_of!(MemcpyRecord, end)),
-        KIND_MEMSET => (offset_of!(MemsetRecord, start), offset_of!(MemsetRecord, end)),
-        _ => (offset_of!(KernelRecord, start), offset_of!(KernelRecord, end)),
-    }
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct GraphTraceRecord {
+    pub kind: u32,
+    pub correlation_id: u32,
+    pub start: u64,
+    pub end: u64,
+    pub device_id: u32,
+    pub graph_id: u32,
+    pub context_id: u32,
+    pub stream_id: u32,
+    pub reserved: u64,
+    // From GraphTrace2 (12.4 at the latest).
+    pub end_device_id: u32,
+    pub end_context_id: u32,
 }
 
 const _: () = {
+    assert!(size_of::<PeerCopyRecord>() == 96);
+    assert!(offset_of!(PeerCopyRecord, src_device_id) == 44);
+    assert!(offset_of!(PeerCopyRecord, correlation_id) == 60);
+    assert!(offset_of!(PeerCopyRecord, graph_node_id) == 72);
+    assert!(offset_of!(PeerCopyRecord, channel_type) == 88);
+    assert!(size_of::<GraphTraceRecord>() == 56);
+    assert!(offset_of!(GraphTraceRecord, stream_id) == 36);
+    assert!(offset_of!(GraphTraceRecord, end_device_id) == 48);
     assert!(size_of::<KernelRecord>() == 248);
     assert!(size_of::<MemcpyRecord>() == 112);
     assert!(size_of::<MemsetRecord>() == 104);
@@ -193,16 +203,17 @@ const _: () = {
     assert!(offset_of!(KernelRecord, channel_id) == 168);
     assert!(offset_of!(KernelRecord, cluster) == 176);
     assert!(offset_of!(KernelRecord, local_memory_total_v2) == 192);
-    assert!(offset_of!(KernelRecord, max_potential_cluster_size) == Sizes::CUDA_11_8.kernel);
-    assert!(offset_of!(KernelRecord, is_device_launched) == Sizes::CUDA_12.kernel);
-    assert!(offset_of!(KernelRecord, priority) == Sizes::CUDA_13_0.kernel);
-    assert!(offset_of!(KernelRecord, source_graph_id) == Sizes::CUDA_13_3.kernel);
+    assert!(offset_of!(KernelRecord, max_potential_cluster_size) == 200);
+    assert!(offset_of!(KernelRecord, is_device_launched) == 208);
+    assert!(offset_of!(KernelRecord, priority) == 216);
+    assert!(offset_of!(KernelRecord, execution_model) == 224);
+    assert!(offset_of!(KernelRecord, source_graph_id) == 232);
     assert!(offset_of!(MemcpyRecord, device_id) == 32);
     assert!(offset_of!(MemcpyRecord, reserved0) == 56);
     assert!(offset_of!(MemcpyRecord, channel_type) == 80);
-    assert!(offset_of!(MemcpyRecord, copy_count) == Sizes::CUDA_12.memcpy);
-    assert!(offset_of!(MemcpyRecord, source_graph_id) == Sizes::CUDA_13_0.memcpy);
+    assert!(offset_of!(MemcpyRecord, copy_count) == 88);
+    assert!(offset_of!(MemcpyRecord, source_graph_id) == 96);
     assert!(offset_of!(MemsetRecord, flags) == 48);
     assert!(offset_of!(MemsetRecord, reserved0) == 56);
-    assert!(offset_of!(MemsetRecord, source_graph_id) == Sizes::CUDA_13_0.memset);
+    assert!(offset_of!(MemsetRecord, source_graph_id) == 88);
 };

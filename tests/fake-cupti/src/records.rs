@@ -1,7 +1,12 @@
-//! From a piece of work to the bytes of its activity record.
+//! From a piece of work on the GPU to its activity record.
 
+use crate::draft::Draft;
 use crate::hook_abi::Work;
-use crate::layout::{KIND_MEMCPY, KIND_MEMSET, KernelRecord, MemcpyRecord, MemsetRecord, Sizes, time_offsets};
+use crate::layout::{
+    GraphTraceRecord, KIND_GRAPH_TRACE, KIND_MEMCPY, KIND_MEMCPY2, KIND_MEMSET, KernelRecord, MemcpyRecord,
+    MemsetRecord, PeerCopyRecord,
+};
+use crate::sizes::Sizes;
 
 const ASYNC: u8 = 1;
 const MEMORY_DEVICE: u16 = 3;
@@ -9,65 +14,19 @@ const CHANNEL_COMPUTE: u32 = 1;
 const CHANNEL_ASYNC_MEMCPY: u32 = 2;
 const CACHE_CONFIG_UNKNOWN: u32 = 0;
 
-/// Times of a record, shifted to the client's clock, or both 0.
-#[derive(Clone, Copy)]
-pub struct Times {
-    pub start: u64,
-    pub end: u64,
-}
-
-/// Writes the record of `work`, as long as `sizes` says, at `to`.
-///
-/// # Safety
-/// `to` may be written for the record's size and is aligned to 8.
-pub unsafe fn write(kind: u32, work: &Work, times: Times, sizes: &Sizes, to: *mut u8) {
+/// The record of `work`, of this kind.
+pub fn of_work(kind: u32, work: &Work, sizes: &Sizes) -> Draft {
+    let finished_ns = work.end_ns;
     match kind {
-        // SAFETY: `sizes.memcpy` is at most the structure's size (asserted in `layout`), and by contract `to` has room.
-        KIND_MEMCPY => unsafe { put(&memcpy(work, times), sizes.memcpy, to) },
-        // SAFETY: as above.
-        KIND_MEMSET => unsafe { put(&memset(work, times), sizes.memset, to) },
-        // SAFETY: as above.
-        _ => unsafe { put(&kernel(kind, work, times), sizes.kernel, to) },
+        KIND_MEMCPY => Draft::new(kind, &memcpy(work), sizes.memcpy, finished_ns),
+        KIND_MEMSET => Draft::new(kind, &memset(work), sizes.memset, finished_ns),
+        KIND_MEMCPY2 => Draft::new(kind, &peer_copy(work), size_of::<PeerCopyRecord>(), finished_ns),
+        KIND_GRAPH_TRACE => Draft::new(kind, &graph(work), sizes.graph_trace, finished_ns),
+        _ => Draft::new(kind, &kernel(kind, work), sizes.kernel, finished_ns),
     }
 }
 
-/// The kind and the end of the record at `at`.
-///
-/// # Safety
-/// A record of a kind that [`write()`] wrote lies there.
-pub unsafe fn kind_and_end(at: *const u8) -> (u32, u64) {
-    // SAFETY: every record begins with its kind and holds its end at the kind's offset.
-    unsafe {
-        let kind = at.cast::<u32>().read();
-        (kind, at.add(time_offsets(kind).1).cast::<u64>().read())
-    }
-}
-
-/// Makes the record's times zero.
-///
-/// # Safety
-/// As [`kind_and_end`], and nobody else has the record.
-pub unsafe fn clear_times(kind: u32, at: *mut u8) {
-    let (start, end) = time_offsets(kind);
-    // SAFETY: both offsets lie in a record of this kind, and are aligned to 8 like the record.
-    unsafe {
-        at.add(start).cast::<u64>().write(0);
-        at.add(end).cast::<u64>().write(0);
-    }
-    if !matches!(kind, KIND_MEMCPY | KIND_MEMSET) {
-        // SAFETY: kernels have `completed` in every version.
-        unsafe { at.add(std::mem::offset_of!(KernelRecord, completed)).cast::<u64>().write(0) };
-    }
-}
-
-/// # Safety
-/// `size` is at most `T`'s and `to` may be written for it.
-unsafe fn put<T>(record: &T, size: usize, to: *mut u8) {
-    // SAFETY: by contract; the record is a local, so the two do not overlap.
-    unsafe { (&raw const *record).cast::<u8>().copy_to_nonoverlapping(to, size) };
-}
-
-fn kernel(kind: u32, work: &Work, times: Times) -> KernelRecord {
+fn kernel(kind: u32, work: &Work) -> KernelRecord {
     KernelRecord {
         kind,
         cache_config: 0,
@@ -75,9 +34,9 @@ fn kernel(kind: u32, work: &Work, times: Times) -> KernelRecord {
         registers_per_thread: work.registers as u16,
         partitioned_cache_requested: CACHE_CONFIG_UNKNOWN,
         partitioned_cache_executed: CACHE_CONFIG_UNKNOWN,
-        start: times.start,
-        end: times.end,
-        completed: times.end,
+        start: work.start_ns,
+        end: work.end_ns,
+        completed: work.end_ns,
         device_id: work.device_id,
         context_id: work.context_id,
         stream_id: work.stream_id,
@@ -97,9 +56,9 @@ fn kernel(kind: u32, work: &Work, times: Times) -> KernelRecord {
         carveout_requested: 0,
         padding: 0,
         shared_memory_executed: (work.static_shared_bytes + work.dynamic_shared_bytes).next_multiple_of(1024),
-        graph_node_id: 0,
+        graph_node_id: work.graph_node_id,
         shmem_limit_config: 0,
-        graph_id: 0,
+        graph_id: work.graph_id,
         access_policy_window: 0,
         channel_id: work.channel_id,
         channel_type: CHANNEL_COMPUTE,
@@ -114,13 +73,13 @@ fn kernel(kind: u32, work: &Work, times: Times) -> KernelRecord {
         padding4: 0,
         execution_model: 0,
         padding5: 0,
-        source_graph_id: 0,
+        source_graph_id: work.source_graph_id,
         padding6: 0,
-        source_graph_node_id: 0,
+        source_graph_node_id: work.source_graph_node_id,
     }
 }
 
-fn memcpy(work: &Work, times: Times) -> MemcpyRecord {
+fn memcpy(work: &Work) -> MemcpyRecord {
     MemcpyRecord {
         kind: KIND_MEMCPY,
         copy_kind: work.copy[0],
@@ -128,8 +87,8 @@ fn memcpy(work: &Work, times: Times) -> MemcpyRecord {
         dst_kind: work.copy[2],
         flags: ASYNC,
         bytes: work.bytes,
-        start: times.start,
-        end: times.end,
+        start: work.start_ns,
+        end: work.end_ns,
         device_id: work.device_id,
         context_id: work.context_id,
         stream_id: work.stream_id,
@@ -150,13 +109,13 @@ fn memcpy(work: &Work, times: Times) -> MemcpyRecord {
     }
 }
 
-fn memset(work: &Work, times: Times) -> MemsetRecord {
+fn memset(work: &Work) -> MemsetRecord {
     MemsetRecord {
         kind: KIND_MEMSET,
         value: work.value,
         bytes: work.bytes,
-        start: times.start,
-        end: times.end,
+        start: work.start_ns,
+        end: work.end_ns,
         device_id: work.device_id,
         context_id: work.context_id,
         stream_id: work.stream_id,
@@ -174,5 +133,49 @@ fn memset(work: &Work, times: Times) -> MemsetRecord {
         source_graph_id: 0,
         pad3: 0,
         source_graph_node_id: 0,
+    }
+}
+
+fn peer_copy(work: &Work) -> PeerCopyRecord {
+    let [src_device_id, src_context_id, dst_device_id, dst_context_id] = work.peers;
+    PeerCopyRecord {
+        kind: KIND_MEMCPY2,
+        copy_kind: work.copy[0],
+        src_kind: work.copy[1],
+        dst_kind: work.copy[2],
+        flags: ASYNC,
+        bytes: work.bytes,
+        start: work.start_ns,
+        end: work.end_ns,
+        device_id: work.device_id,
+        context_id: work.context_id,
+        stream_id: work.stream_id,
+        src_device_id,
+        src_context_id,
+        dst_device_id,
+        dst_context_id,
+        correlation_id: work.correlation_id,
+        reserved0: 0,
+        graph_node_id: 0,
+        graph_id: 0,
+        channel_id: work.channel_id,
+        channel_type: CHANNEL_ASYNC_MEMCPY,
+        pad: 0,
+    }
+}
+
+fn graph(work: &Work) -> GraphTraceRecord {
+    GraphTraceRecord {
+        kind: KIND_GRAPH_TRACE,
+        correlation_id: work.correlation_id,
+        start: work.start_ns,
+        end: work.end_ns,
+        device_id: work.device_id,
+        graph_id: work.graph_id,
+        context_id: work.context_id,
+        stream_id: work.stream_id,
+        reserved: 0,
+        end_device_id: work.device_id,
+        end_context_id: work.context_id,
     }
 }

@@ -1,6 +1,6 @@
 //! CUPTI's worker thread, and what waits for it.
 //!
-//! Guarantees: every completed-callback runs on this thread, without a lock of ours; before each pass it takes the
+//! Guarantees: every completed-callback runs on this thread or on a completer, without a lock of ours; before each pass it takes the
 //! driver lock for a moment; a flush returns only after a pass that began after the flush was asked for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,8 +8,10 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use crate::buffers::{self, Take};
+use crate::completers;
 use crate::driver;
 use crate::ids::realtime_ns;
+use crate::watch;
 
 struct Desk {
     /// Passes asked for, and the last one that is over.
@@ -46,6 +48,7 @@ pub fn pass(take: Take) -> bool {
     if !start() || THREAD.get().is_some_and(|id| *id == Some(std::thread::current().id())) {
         return false;
     }
+    watch::before_a_wait();
     let mut desk = desk();
     desk.asked += 1;
     desk.forced |= take == Take::Forced;
@@ -68,7 +71,7 @@ fn run() {
         driver::pass_the_lock();
         let (client, taken) = buffers::take(take);
         if let Some(client) = client {
-            taken.into_iter().for_each(|buffer| buffer.complete(&client));
+            completers::complete(client, taken);
         }
         let mut desk = desk();
         if desk.done < ticket {

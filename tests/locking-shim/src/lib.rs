@@ -1,9 +1,9 @@
 //! The positive control: like `naive-shim` in everything but one word, and never hangs.
 //!
-//! Its `MODULE_LOADED` callback takes a lock too, but one that no thread holds across a CUPTI call. It shows that the
+//! Its callback takes a lock too, but one that no thread holds across a CUPTI call. It shows that the
 //! fakes do not hang because of a lock, or because of which library is loaded, but because of the cycle.
 
-#[path = "../../naive-shim/src/engine.rs"]
+#[path = "../../naive-shim/src/engine/mod.rs"]
 mod engine;
 
 /// The lock of the callback is its own.

@@ -27,6 +27,12 @@ pub extern "C" fn callback_watch_leave() {
     DEPTH.set(DEPTH.get() - 1);
 }
 
+/// Whether a callback runs on the calling thread; a signal handler may ask.
+#[unsafe(no_mangle)]
+pub extern "C" fn callback_watch_inside() -> bool {
+    DEPTH.get() > 0
+}
+
 /// Calls of the allocator inside callbacks.
 #[unsafe(no_mangle)]
 pub extern "C" fn callback_watch_calls() -> u64 {

@@ -1,9 +1,9 @@
 //! The negative control: an injection library that is wrong on purpose, and hangs.
 //!
-//! Its `MODULE_LOADED` callback computes the cubin's CRC under the guard, the same mutex that its timer thread holds
-//! across `cuptiActivityFlushAll`. The callback runs inside the driver, under the driver's lock; the flush waits for
+//! Its callback (`MODULE_LOADED`, or what `NAIVE_CALLBACK` says) takes the guard, the same mutex that its timer thread
+//! holds across `cuptiActivityFlushAll`, to compute the cubin's CRC. The callback runs inside the driver, under the driver's lock; the flush waits for
 //! CUPTI's worker; the worker waits for the driver's lock. Only `LOCK` tells it from the positive control
-//! (`locking-shim`), which runs the same `engine.rs`.
+//! (`locking-shim`), which runs the same `engine/`.
 
 mod engine;
 

@@ -29,6 +29,8 @@ driver_functions! {
     init = "cuInit": fn(u32);
     primary_context = "cuDevicePrimaryCtxRetain": fn(*mut Handle, i32);
     set_current = "cuCtxSetCurrent": fn(Handle);
+    context_create = "cuCtxCreate_v2": fn(*mut Handle, u32, i32);
+    context_destroy = "cuCtxDestroy_v2": fn(Handle);
     synchronize = "cuCtxSynchronize": fn();
     stream_create = "cuStreamCreate": fn(*mut Handle, u32);
     stream_synchronize = "cuStreamSynchronize": fn(Handle);
@@ -97,6 +99,19 @@ impl Driver {
     pub fn set_current(&self, context: Context) -> Result<()> {
         // SAFETY: a handle from this driver.
         check("cuCtxSetCurrent", unsafe { (self.functions.set_current)(context.0) })
+    }
+
+    /// A new context, current on the calling thread.
+    pub fn create_context(&self) -> Result<Context> {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the place may be written.
+        check("cuCtxCreate_v2", unsafe { (self.functions.context_create)(&raw mut context, 0, 0) })?;
+        Ok(Context(context))
+    }
+
+    pub fn destroy_context(&self, context: Context) -> Result<()> {
+        // SAFETY: a handle from this driver, used no more.
+        check("cuCtxDestroy_v2", unsafe { (self.functions.context_destroy)(context.0) })
     }
 
     pub fn synchronize(&self) -> Result<()> {

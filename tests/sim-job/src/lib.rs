@@ -9,6 +9,7 @@
 
 mod catalog;
 mod child;
+mod context_churn;
 mod cubin;
 mod driver;
 mod images;

@@ -29,6 +29,8 @@ pub struct JobSpec {
     pub load_churn: bool,
     /// How many different modules the churn goes round.
     pub churn_images: usize,
+    /// Every step of every thread also makes a context and destroys it.
+    pub context_churn: bool,
     /// A thread waits for its streams after so many steps; 0 for only at the end.
     pub sync_every_steps: u64,
     /// Multiplies the kernels' durations; 0 picks what the rate needs, at most 1.
@@ -56,6 +58,7 @@ impl Default for JobSpec {
             module_bytes_max: 4 << 20,
             load_churn: false,
             churn_images: 16,
+            context_churn: false,
             sync_every_steps: 10,
             time_scale: 0.0,
             seed: 1,

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::catalog::ALL_REDUCE;
+use crate::context_churn;
 use crate::driver::{Function, Stream};
 use crate::job::{JobError, Shared};
 use crate::report::Transfers;
@@ -89,6 +90,10 @@ impl<'a> ThreadLoop<'a> {
             self.step()?;
             if spec.load_churn {
                 self.churn()?;
+            }
+            if spec.context_churn {
+                context_churn::churn(self.shared.driver, self.shared.context)?;
+                self.shared.progress.moved(self.thread);
             }
             self.counts.steps += 1;
             if spec.sync_every_steps != 0 && self.counts.steps.is_multiple_of(spec.sync_every_steps) {

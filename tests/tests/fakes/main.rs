@@ -2,6 +2,14 @@
 
 mod activity;
 mod callbacks;
+mod calls;
+mod contexts;
 mod cuda;
 mod cupti;
+mod damage;
+mod driver_lock;
+mod graphs;
+mod host;
+mod lock_watch;
+mod nvtx;
 mod settings;

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_tests::artifact;
 
 use crate::app::App;
@@ -26,7 +26,7 @@ fn watch(shim: &str, app: impl FnOnce(&mut App)) -> (u64, u64) {
 #[test]
 fn gputap_allocates_nothing_in_callbacks() {
     let (calls, callbacks) = watch("gputap_shim", |app| {
-        let mut session = app.session(ALL_KINDS);
+        let mut session = app.session(BASIC_KINDS);
         read_until_delivered(&mut session, 1_000);
         step_until(&mut session, &mut gputap_reader::session::NoSink, "all", |session, _| {
             balanced(session).counts.attempted == 20_060

@@ -2,6 +2,7 @@
 //! not make (forking, leaving through `_exit`, being another CUPTI client), at the moment that a test wants them.
 
 use std::io::{BufRead, Write};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use gputap_reader::session::Session;
@@ -10,18 +11,18 @@ use gputap_ringbuf::discover::Found;
 use gputap_sim_job::{CubinKernel, generate_cubin};
 use gputap_tests::{Watched, child_command, is_child};
 
-use crate::cuda::{Cuda, Handle};
+use crate::cuda::{Cuda, Handle, cubin};
 use crate::cupti::Cupti;
 use crate::job::tap;
+use crate::life::inside::driver;
+pub use crate::life::inside::driver::Launch;
 use crate::reading::{self, LIMIT};
 
 const NAME: &str = "app::app";
 /// Before each answer.
-const ANSWER: &str = "= ";
+pub const ANSWER: &str = "= ";
 /// The smallest of images.
 const SEED_OF_CHILDREN: u64 = 8_000;
-/// How long a forked child may take before it counts as hung.
-const CHILD_LIMIT: Duration = Duration::from_secs(8);
 
 /// The application, as its test sees it.
 pub struct App {
@@ -59,8 +60,14 @@ impl App {
     }
 
     pub fn start_without_driver(shim: &str, env: &[(&str, &str)]) -> Self {
+        Self::start_prepared(shim, env, |_| {})
+    }
+
+    /// As [`App::start_without_driver`], the command as `prepare` leaves it.
+    pub fn start_prepared(shim: &str, env: &[(&str, &str)], prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = child_command(NAME);
         tap(&mut command, shim, env);
+        prepare(&mut command);
         Self { child: Watched::spawn(&mut command).expect("the application starts") }
     }
 
@@ -89,6 +96,11 @@ impl App {
     /// Tells the application something and waits for its answer.
     pub fn ask(&mut self, words: &str) -> String {
         self.tell(words);
+        self.hear(words)
+    }
+
+    /// Waits for the next answer, to what it was told.
+    pub fn hear(&mut self, words: &str) -> String {
         let deadline = Instant::now() + LIMIT;
         while let Some(line) = self.child.next_line(deadline) {
             if let Some(answer) = line.strip_prefix(ANSWER) {
@@ -121,13 +133,24 @@ impl App {
     }
 
     /// Tells the application how to end, and waits for that: how long it took, and the exit status.
-    pub fn end(mut self, words: &str) -> (Duration, std::process::ExitStatus) {
+    pub fn end(mut self, words: &str) -> (Duration, ExitStatus) {
         self.tell(words);
+        self.over(words)
+    }
+
+    /// Waits for the end of an application that ends because of `words`: as [`App::end`].
+    pub fn over(mut self, words: &str) -> (Duration, ExitStatus) {
         let told = Instant::now();
         while self.child.next_line(told + LIMIT).is_some() {}
         let took = told.elapsed();
         assert!(self.child.exited(), "not over after {words:?}; its threads:\n{}", self.child.stacks());
         (took, self.child.end().expect("reaped").0)
+    }
+
+    /// Ends the application's input, so that its main thread returns: as [`App::end`].
+    pub fn end_of_input(mut self) -> (Duration, ExitStatus) {
+        self.child.stdin = None;
+        self.over("the end of its input")
     }
 
     /// Kills the application with SIGKILL and reaps it.
@@ -144,7 +167,8 @@ fn app() {
     }
     // The test runner has begun a line.
     println!();
-    let mut inside = Inside { cuda: Cuda::load(), function: std::ptr::null_mut(), subscriber: None };
+    let mut inside =
+        Inside { cuda: Cuda::load(), context: std::ptr::null_mut(), function: std::ptr::null_mut(), subscriber: None };
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let answer = inside.obey(&line);
         println!("{ANSWER}{answer}");
@@ -157,18 +181,25 @@ fn did() -> String {
     format!("{} {} {} {}", c.records_written, c.records_delivered, c.flushes, c.buffers_requested)
 }
 
-struct Inside {
-    cuda: Cuda,
+/// What the application has.
+pub struct Inside {
+    pub cuda: Cuda,
+    /// The primary one, once there is one.
+    pub context: Handle,
     function: Handle,
     subscriber: Option<Handle>,
 }
 
 impl Inside {
     fn obey(&mut self, line: &str) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let Some(answer) = crate::life::inside::obey(self, &words) {
+            return answer;
+        }
         let (word, number) = line.split_once(' ').unwrap_or((line, "0"));
         let number: u64 = number.parse().expect("a number");
         match word {
-            "init" => _ = self.cuda.start(),
+            "init" => self.context = self.cuda.start(),
             "load" => self.load(number),
             "launch" => self.launch(number),
             "queue" => self.queue(number),
@@ -183,7 +214,6 @@ impl Inside {
                 cupti.unsubscribe(self.subscriber.take().expect("subscribed"));
                 assert_eq!(cupti.finalize(), 0);
             }
-            "fork" | "clone" => return self.have_a_child(word == "clone"),
             "exec" => Self::begin_anew(),
             "finalize" => return Cupti::load().finalize().to_string(),
             "exit" => std::process::exit(0),
@@ -195,19 +225,19 @@ impl Inside {
         "ok".into()
     }
 
-    fn load(&mut self, seed: u64) {
+    pub fn load(&mut self, seed: u64) {
         let (image, name) = image(seed);
         let module = self.cuda.load_module(&image).expect("a cubin");
         self.function = self.cuda.function(module, &name).expect("its kernel");
         self.launch(1);
     }
 
-    fn launch(&self, count: u64) {
+    pub fn launch(&self, count: u64) {
         self.queue(count);
         self.cuda.synchronize();
     }
 
-    fn queue(&self, count: u64) {
+    pub fn queue(&self, count: u64) {
         (0..count).for_each(|_| assert_eq!(self.cuda.launch(self.function, std::ptr::null_mut()), 0));
     }
 
@@ -219,44 +249,33 @@ impl Inside {
         panic!("{}", command.args(std::env::args_os().skip(1)).exec());
     }
 
-    /// Forks a child that loads a module by launching its kernel, and exits in the ordinary way; `CODE MILLISECONDS` of
-    /// its end.
-    ///
-    /// Some other thread may hold the C library's locks while the child is made, and a raw clone leaves them so: the
-    /// child looks nothing up and allocates nothing. (The driver shows a cubin in one of three places in turn, which
-    /// have to be large enough by now.)
-    fn have_a_child(&mut self, by_raw_clone: bool) -> String {
+    /// Registers the module of `image(SEED_OF_CHILDREN)`; the launch that would load it.
+    pub fn prepare_a_load(&self) -> Launch {
         let (image, name) = image(SEED_OF_CHILDREN);
         let module = self.cuda.load_module(&image).expect("a cubin");
         let function = self.cuda.function(module, &name).expect("its kernel");
-        let (launch, none) = (self.cuda.launch_function(), std::ptr::null_mut());
-        let began = Instant::now();
-        let pid = match by_raw_clone {
-            // SAFETY: as fork(2): no memory is passed, and the child goes on with a copy of this one's.
-            true => unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t },
-            // SAFETY: the child uses the driver, whose locks nobody holds now, and exits.
-            false => unsafe { libc::fork() },
-        };
-        if pid == 0 {
-            // SAFETY: NVIDIA's type; a handle of this driver, and a kernel without parameters.
-            let code = unsafe { launch(function, 1, 1, 1, 32, 1, 1, 0, none, none.cast(), none.cast()) };
-            // SAFETY: runs the exit handlers, which is the point.
-            unsafe { libc::exit(if code == 0 { 7 } else { 1 }) };
-        }
-        assert!(pid > 0, "no child");
-        loop {
-            let mut status = 0;
-            // SAFETY: the place may be written.
-            let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
-            if ended == pid {
-                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -libc::WTERMSIG(status) };
-                return format!("{code} {}", began.elapsed().as_millis());
-            }
-            if began.elapsed() > CHILD_LIMIT {
-                // SAFETY: our own child, not reaped yet.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-            }
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
+        Launch::of(self.cuda.launch_function(), function, self.context)
+    }
+
+    /// Makes a context, loads and launches in it, and destroys it.
+    pub fn in_a_context_of_its_own(&mut self, seed: u64, launches: u64) {
+        let context = driver::create_context();
+        self.load(seed);
+        self.launch(launches);
+        driver::destroy_context(context);
+        assert_eq!(self.cuda.set_current(self.context), 0);
+    }
+
+    /// Launches a kernel that takes so long, and does not wait for it.
+    pub fn launch_long(&mut self, seconds: u64) {
+        let module = self.cuda.load_module(&cubin("long", seconds * 1_000_000_000)).expect("a cubin");
+        self.function = self.cuda.function(module, "long").expect("its kernel");
+        self.queue(1);
+    }
+
+    /// As cudaDeviceReset: the context goes with all that is in it, and the next use makes another one.
+    pub fn reset_device(&mut self) {
+        self.cuda.reset_device();
+        self.context = self.cuda.start();
     }
 }

@@ -3,7 +3,7 @@
 use gputap_reader::clock::Now;
 use gputap_reader::session::NoSink;
 use gputap_ringbuf::control::{Answer, Command};
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{Reason, State};
 
@@ -19,11 +19,11 @@ fn start_records_without_a_reader_and_stop_outranks_every_lease() {
     let (found, tap) = (app.found(), app.attached());
     app.load(1);
     assert_eq!(command(&found, Command::Start), Answer::Done);
-    assert_eq!((tap.status().state, tap.status().kinds), (Some(State::BlackBox), ALL_KINDS));
+    assert_eq!((tap.status().state, tap.status().kinds), (Some(State::BlackBox), BASIC_KINDS));
     app.launch(10);
     assert_eq!(app.did().records_written, 10);
 
-    let mut reader = session(&found, ALL_KINDS);
+    let mut reader = session(&found, BASIC_KINDS);
     assert_eq!(command(&found, Command::Stop), Answer::Done);
     assert_eq!((tap.status().state, tap.status().reason), (Some(State::Idle), Reason::ByCommand));
     app.launch(10);
@@ -40,7 +40,7 @@ fn start_records_without_a_reader_and_stop_outranks_every_lease() {
 fn flush_brings_what_cupti_holds() {
     let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
     let (found, tap) = (app.found(), app.attached());
-    let mut reader = session(&found, ALL_KINDS);
+    let mut reader = session(&found, BASIC_KINDS);
     wait_until_recording(&tap);
     app.load(1);
     app.launch(49);
@@ -59,7 +59,7 @@ fn yield_gives_cupti_to_another_tool_and_resume_takes_it_back() {
     let (found, tap) = (app.found(), app.attached());
     app.load(1);
     assert_eq!(app.ask("subscribe"), "39", "the tap holds CUPTI's one subscription");
-    let mut reader = session(&found, ALL_KINDS);
+    let mut reader = session(&found, BASIC_KINDS);
     wait_for_state(&tap, State::Recording);
     app.launch(100);
     assert_eq!(command(&found, Command::Yield), Answer::Done);
@@ -122,9 +122,9 @@ fn a_flush_does_not_end_the_wait_for_the_first_reader() {
     assert_eq!(command(&found, Command::Flush), Answer::Done);
     let heartbeat_ns = tap.status().heartbeat_ns;
     let status = wait_for_status(&tap, "turns", |status| status.heartbeat_ns > heartbeat_ns + 50_000_000);
-    assert_eq!((status.state, status.kinds), (Some(State::Recording), ALL_KINDS));
+    assert_eq!((status.state, status.kinds), (Some(State::Recording), BASIC_KINDS));
     app.launch(99);
-    let mut reader = session(&found, ALL_KINDS);
+    let mut reader = session(&found, BASIC_KINDS);
     read_until_delivered(&mut reader, 100);
 }
 

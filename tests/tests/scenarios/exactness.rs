@@ -3,7 +3,7 @@
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::session::NoSink;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_sim_job::JobSpec;
 
 use crate::job::{Ended, Job, generated, spec};
@@ -29,7 +29,7 @@ fn transfers(snapshot: &Snapshot, direction: &str) -> (u64, u64) {
 fn nothing_lost(backing: &str) {
     let spec = JobSpec { load_churn: true, threads: 3, ..spec() };
     let mut job = Job::start(&spec, &[("GPUTAP_START", "blackbox"), ("GPUTAP_BACKING", backing)]);
-    let mut session = job.session(ALL_KINDS);
+    let mut session = job.session(BASIC_KINDS);
     read_until_delivered(&mut session, 4_000);
     job.wait_for_progress(300);
     let ended = job.end();

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use gputap_reader::session::NoSink;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::App;
-use crate::job::{Job, generated, spec};
+use crate::job::{Job, ORDINARY_PATIENCE, generated, spec};
 use crate::reading::{is_unknown, read_to_the_end, read_until_delivered, wait_for_state};
 
-/// A flush that never comes back costs the exit 1.5 s, and no more than this on a machine that is busy with other tests.
+/// No end of a process takes longer on a machine that is busy with other tests; life/exit_time.rs measures.
 const BOUND: Duration = Duration::from_secs(5);
 /// So long that no flush of the timer's comes between: all is with CUPTI when the process ends.
 const NO_FLUSH: (&str, &str) = ("GPUTAP_FLUSH_MS", "60000");
@@ -35,7 +35,12 @@ fn an_ordinary_exit_delivers_the_last_records() {
 /// It hangs from the first flush on: the records are with CUPTI, and the timer is in the flush.
 #[test]
 fn a_flush_that_hangs_does_not_keep_the_process() {
-    let env = [("GPUTAP_START", "blackbox"), ("GPUTAP_FLUSH_MS", "1"), ("FAKE_CUPTI_FAULTS", "flush_hang=1")];
+    let env = [
+        ("GPUTAP_START", "blackbox"),
+        ("GPUTAP_FLUSH_MS", "1"),
+        ("FAKE_CUPTI_FAULTS", "flush_hang=1"),
+        ORDINARY_PATIENCE,
+    ];
     let mut app = App::start(&env);
     let tap = app.attached();
     let mut session = app.session(0);
@@ -54,8 +59,8 @@ fn a_flush_that_hangs_does_not_keep_the_process() {
 /// The same where the first flush is the one that a lease's end or the exit asks for.
 #[test]
 fn a_last_flush_that_hangs_does_not_keep_the_process() {
-    let mut app = App::start(&[NO_FLUSH, ("FAKE_CUPTI_FAULTS", "flush_hang=1")]);
-    let session = app.session(ALL_KINDS);
+    let mut app = App::start(&[NO_FLUSH, ("FAKE_CUPTI_FAULTS", "flush_hang=1"), ORDINARY_PATIENCE]);
+    let session = app.session(BASIC_KINDS);
     wait_for_state(&app.attached(), State::Recording);
     app.load(1);
     app.launch(100);
@@ -69,7 +74,7 @@ fn an_exit_that_skips_the_handlers_loses_only_what_cupti_held() {
     for words in ["_exit", "abort"] {
         let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
         let found = app.found();
-        let mut session = app.session(ALL_KINDS);
+        let mut session = app.session(BASIC_KINDS);
         wait_for_state(&app.attached(), State::Recording);
         app.load(1);
         app.launch(499);
@@ -90,7 +95,7 @@ fn an_exit_that_skips_the_handlers_loses_only_what_cupti_held() {
 fn an_exit_after_the_last_lease_delivers_what_was_still_running_at_its_end() {
     let mut app = App::start(&[NO_FLUSH, ("FAKE_CUDA_QUEUE_MS", "2000")]);
     let (found, tap) = (app.found(), app.attached());
-    let session = app.session(ALL_KINDS);
+    let session = app.session(BASIC_KINDS);
     wait_for_state(&tap, State::Recording);
     app.load(1);
     app.queue(100_000);

@@ -6,7 +6,7 @@ use gputap_reader::session::NoSink;
 use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::control::{Answer, Command};
 use gputap_ringbuf::discover::find;
-use gputap_ringbuf::event::{ALL_KINDS, EventKind};
+use gputap_ringbuf::event::{BASIC_KINDS, EventKind};
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{Reason, State, Status};
 
@@ -86,11 +86,11 @@ fn another_subscriber_that_stays_is_asked_a_bounded_number_of_times() {
 fn a_kind_that_cupti_refuses() {
     let mut job = Job::start(&spec(), &[("FAKE_CUPTI_FAULTS", "enable.MEMCPY=999")]);
     let tap = job.attached();
-    let mut session = job.session(ALL_KINDS);
+    let mut session = job.session(BASIC_KINDS);
     read_until_delivered(&mut session, 500);
     let status = tap.status();
     assert_eq!((status.state, status.reason), (Some(State::Recording), Reason::CuptiError));
-    assert_eq!(status.kinds, ALL_KINDS & !EventKind::Memcpy.bit());
+    assert_eq!(status.kinds, BASIC_KINDS & !EventKind::Memcpy.bit());
     assert!(status.detail.contains("cuptiActivityEnable") && status.detail.contains("999"), "{}", status.detail);
     job.wait_for_progress(50);
     job.end();
@@ -128,7 +128,7 @@ fn a_setting_that_makes_no_sense() {
     let status = wait_for_state(&tap, State::Idle);
     assert_eq!(status.reason, Reason::BadSetting);
     assert!(status.detail.contains("GPUTAP_FLUSH_MS=abc") && status.detail.contains("default"), "{}", status.detail);
-    let mut session = app.session(ALL_KINDS);
+    let mut session = app.session(BASIC_KINDS);
     wait_for_state(&tap, State::Recording);
     app.load(1);
     read_until_delivered(&mut session, 1);
@@ -166,7 +166,7 @@ fn files_limited_to_less_than_a_segment() {
     let mut job = Job::start_under(&spec(), &[("GPUTAP_START", "blackbox")], Some(limit));
     let found = job.found();
     assert!(std::fs::metadata(&found.segment).expect("there").len() <= limit);
-    let mut session = session(&found, ALL_KINDS);
+    let mut session = session(&found, BASIC_KINDS);
     job.wait_for_progress(200);
     let ended = job.end();
     let snapshot = read_to_the_end(&mut session, &mut NoSink);
@@ -179,7 +179,7 @@ fn an_application_that_was_off_is_off_for_a_session_too() {
     let mut job = Job::start(&spec(), &[("GPUTAP_CUPTI", "/nonexistent")]);
     let found = job.found();
     wait_for_state(&Attached::open(&found).expect("whole"), State::Off);
-    let mut session = session(&found, ALL_KINDS);
+    let mut session = session(&found, BASIC_KINDS);
     job.wait_for_progress(50);
     step_until(&mut session, &mut NoSink, "a step", |_, progress| !progress.more);
     let snapshot = balanced(&session);

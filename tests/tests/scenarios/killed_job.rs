@@ -7,7 +7,7 @@ use gputap_reader::list::list;
 use gputap_reader::session::NoSink;
 use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::discover::{discover, sweep};
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 
 use crate::app::{App, image};
 use crate::job::{Job, spec};
@@ -37,7 +37,7 @@ fn leaves_all_that_reached_the_shim_readable_until_it_is_swept_away() {
     let listed = list(Now::read()).into_iter().find(|tap| tap.found.segment == found.segment).expect("listed");
     assert_eq!((listed.alive, listed.state.as_str(), listed.attempted), (false, "exited", 3_020));
     let mut kept = Kept::default();
-    let mut after = session(&dead, ALL_KINDS);
+    let mut after = session(&dead, BASIC_KINDS);
     let snapshot = read_to_the_end(&mut after, &mut kept);
     assert_eq!((snapshot.counts.delivered, kept.events), (3_020, 3_020));
     assert!(is_unknown(&snapshot, "held_by_cupti"), "{:?}", snapshot.counts);
@@ -84,7 +84,7 @@ fn at_any_moment_leaves_books_that_add_up() {
 #[test]
 fn in_a_recording_that_is_read_ends_the_reader() {
     let mut job = Job::start(&spec(), &[]);
-    let mut session = job.session(ALL_KINDS);
+    let mut session = job.session(BASIC_KINDS);
     read_until_delivered(&mut session, 100);
     job.wait_for_progress(10);
     job.kill();

@@ -8,7 +8,7 @@ use gputap_ringbuf::attach::Attached;
 use gputap_ringbuf::control::client::{ControlClient, ControlError};
 use gputap_ringbuf::control::{LEASE_NS, SLOTS};
 use gputap_ringbuf::discover::find;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::status::State;
 use gputap_tests::{Watched, child_command, is_child};
 
@@ -26,7 +26,7 @@ fn reader() {
     }
     println!();
     let pid = std::env::var("GPUTAP_TEST_PID").expect("set").parse().expect("a pid");
-    let mut session = session(&find(pid).expect("a tap"), ALL_KINDS);
+    let mut session = session(&find(pid).expect("a tap"), BASIC_KINDS);
     loop {
         if session.step(Now::read(), &mut NoSink).expect("no sink").delivered > 0 {
             println!("{READING}");

@@ -2,7 +2,7 @@
 
 use gputap_reader::clock::Now;
 use gputap_reader::session::NoSink;
-use gputap_ringbuf::event::ALL_KINDS;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_ringbuf::header::status::State;
 
 use crate::app::{App, image};
@@ -20,7 +20,7 @@ fn late_attach(backing: &str) {
     // Loaded again: the same bytes are kept once.
     (0..10).for_each(|seed| app.load(seed));
 
-    let mut session = app.session(ALL_KINDS);
+    let mut session = app.session(BASIC_KINDS);
     let mut kept = Kept::default();
     step_until(&mut session, &mut kept, "all cubins", |session, progress| {
         !progress.more && session.snapshot(Now::read()).module_counts.attempted == MODULES + 10
@@ -58,7 +58,7 @@ fn gets_the_modules_of_an_idle_tap_and_the_names_of_later_launches() {
     let mut job = Job::start(&spec(), &[]);
     wait_for_state(&job.attached(), State::Idle);
     job.wait_for_progress(500);
-    let mut session = job.session(ALL_KINDS);
+    let mut session = job.session(BASIC_KINDS);
     let mut kept = Kept::default();
     step_until(&mut session, &mut kept, "events", |_, progress| progress.delivered > 0);
     job.wait_for_progress(500);

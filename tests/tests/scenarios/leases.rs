@@ -2,7 +2,7 @@
 
 use gputap_reader::session::NoSink;
 use gputap_ringbuf::control::client::ControlClient;
-use gputap_ringbuf::event::{ALL_KINDS, EventKind};
+use gputap_ringbuf::event::{BASIC_KINDS, EventKind};
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::State;
 
@@ -33,9 +33,9 @@ fn a_lease_switches_recording_on_and_its_end_off() {
     let mut app = App::start(&[("GPUTAP_FLUSH_MS", "60000")]);
     let tap = app.attached();
     app.load(1);
-    let session = app.session(ALL_KINDS);
+    let session = app.session(BASIC_KINDS);
     wait_until_recording(&tap);
-    assert_eq!(tap.status().kinds, ALL_KINDS);
+    assert_eq!(tap.status().kinds, BASIC_KINDS);
     app.launch(200);
     assert_eq!(tap.counters().attempted, 0);
     drop(session);
@@ -75,7 +75,7 @@ fn a_lease_gets_the_kinds_that_it_asks_for() {
 fn an_application_that_starts_black_boxed_records_without_a_reader() {
     let mut app = App::start(&[("GPUTAP_START", "blackbox")]);
     let tap = app.attached();
-    assert_eq!(wait_for_state(&tap, State::BlackBox).kinds, ALL_KINDS);
+    assert_eq!(wait_for_state(&tap, State::BlackBox).kinds, BASIC_KINDS);
     app.load(1);
     app.launch(99);
     let mut late = app.session(0);
@@ -88,8 +88,8 @@ fn switching_recording_in_a_job_that_copies_leaves_it_alive() {
     let mut job = Job::start(&spec(), &[("GPUTAP_FLUSH_MS", "5")]);
     let tap = job.attached();
     for _ in 0..5 {
-        let session = job.session(ALL_KINDS);
-        wait_for_status(&tap, "recording", |status| status.kinds == ALL_KINDS);
+        let session = job.session(BASIC_KINDS);
+        wait_for_status(&tap, "recording", |status| status.kinds == BASIC_KINDS);
         job.wait_for_progress(200);
         drop(session);
         assert_eq!(wait_for_state(&tap, State::Idle).kinds, 0);
@@ -108,7 +108,7 @@ fn a_job_started_for_a_reader_records_until_that_reader_has_gone() {
     // Which launches once.
     app.load(1);
     app.launch(99);
-    let mut session = app.session(ALL_KINDS);
+    let mut session = app.session(BASIC_KINDS);
     step_until(&mut session, &mut NoSink, "what came before the reader", |session, _| {
         balanced(session).counts.delivered == 100
     });

@@ -9,6 +9,7 @@ mod cuda;
 #[allow(dead_code, reason = "as above")]
 mod cupti;
 mod job;
+mod kinds;
 mod reading;
 
 mod commands;
@@ -20,6 +21,7 @@ mod killed_job;
 mod killed_reader;
 mod late_attach;
 mod leases;
+mod life;
 mod loader_lock;
 mod timer;
 mod two_readers;

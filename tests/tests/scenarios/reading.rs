@@ -140,6 +140,10 @@ impl EventSink for Kept {
         Ok(())
     }
 
+    fn text(&mut self, _: u32, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+
     fn event(&mut self, _: &Event) -> Result<(), RecordError> {
         self.events += 1;
         Ok(())

@@ -2,6 +2,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::thread;
 
+use object::elf::{DF_1_NODELETE, DT_FLAGS_1};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+
 use super::*;
 
 #[test]
@@ -88,6 +92,32 @@ fn starts_at_the_same_moment_leave_whole_files() {
     let mut left: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["fakes", SHIM_FILE], "no temporary file stays");
+}
+
+/// What the driver and NVTX look up; any other name could meet one of the application's.
+#[test]
+fn the_shim_exports_what_the_driver_calls_and_little_else() {
+    let bytes = aligned_shim();
+    let shim: ElfFile64 = ElfFile64::parse(&bytes[..]).unwrap();
+    let defined = shim.dynamic_symbols().filter(|symbol| symbol.is_global() && !symbol.is_undefined());
+    let exported: Vec<_> = defined.map(|symbol| symbol.name().unwrap()).collect();
+    assert!(exported.contains(&"InitializeInjection"), "{exported:?}");
+    assert!(exported.len() <= 4, "{exported:?}");
+}
+
+/// CUPTI keeps pointers to its callbacks and its timer thread runs its code, whoever calls dlclose.
+#[test]
+fn the_shim_is_never_unloaded() {
+    let bytes = aligned_shim();
+    let shim: ElfFile64 = ElfFile64::parse(&bytes[..]).unwrap();
+    let dynamic = shim.elf_dynamic_table().unwrap();
+    let flags = dynamic.iter().find(|entry| entry.tag == DT_FLAGS_1).expect("FLAGS_1");
+    assert_ne!(flags.val & DF_1_NODELETE.0, 0, "{flags:?}");
+}
+
+/// As an allocation is and bytes inside a program need not be; `object` refuses the latter.
+fn aligned_shim() -> Vec<u8> {
+    SHIM.to_vec()
 }
 
 fn mode(path: &Path) -> u32 {

@@ -4,12 +4,16 @@ use serde_json::{Map, Value};
 
 use crate::cli::Env;
 use crate::error::Result;
-use crate::injection;
-use crate::output::{print, print_json};
+use crate::injection::{self, Places};
+use crate::output::{print, print_json, remark};
 
 pub fn run(arguments: &Env) -> Result<ExitCode> {
     let payload = gputap_payload::install_into_user_folder()?;
-    let variables = injection::variables(&payload);
+    let places = Places::now();
+    let variables = places.variables(&payload.shim());
+    if let Some(path) = places.other_nvtx() {
+        remark(&injection::words_for_other_nvtx(path));
+    }
     let text = variables.iter().map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy()));
     if arguments.json {
         let object: Map<String, Value> = text.map(|(name, value)| (name.into(), Value::String(value.into()))).collect();

@@ -26,7 +26,15 @@ fn in_words(taps: &[Tap]) -> String {
     let titles = ["PID", "STATE", "UP", "CUPTI", "CUBINS", "RECORDS", "COMMAND", "REASON"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     rows.extend(taps.iter().map(row));
-    table::aligned(&rows)
+    table::aligned(&rows) + &notes(taps)
+}
+
+fn notes(taps: &[Tap]) -> String {
+    let of = |tap: &Tap| {
+        let lines = tap.general_notes.iter().map(|note| format!("note on {}: {}\n", tap.pid, text::clean(note)));
+        lines.collect::<String>()
+    };
+    taps.iter().map(of).collect()
 }
 
 fn row(tap: &Tap) -> Vec<String> {

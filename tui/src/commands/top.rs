@@ -16,9 +16,9 @@ pub fn run(arguments: &Top, theme: Theme) -> Result<ExitCode> {
         return run_job(arguments, theme);
     }
     let mut attached = match arguments.target.pid {
-        Some(pid) => Attached::to_pid(pid)?,
+        Some(pid) => Attached::to_pid(pid, arguments.wish.kinds())?,
         None => match choose(theme)? {
-            Choice::Found(found) => Attached::open(&found)?,
+            Choice::Found(found) => Attached::open(&found, arguments.wish.kinds())?,
             Choice::Nobody => return Ok(ExitCode::SUCCESS),
         },
     };
@@ -30,7 +30,10 @@ pub fn run(arguments: &Top, theme: Theme) -> Result<ExitCode> {
 }
 
 fn run_job(arguments: &Top, theme: Theme) -> Result<ExitCode> {
-    let Prepared { job, mut family } = launch::prepare(&arguments.target.job, arguments.launch.replace_injection)?;
+    let kinds = arguments.wish.kinds();
+    let Prepared { job, mut family } =
+        launch::prepare(&arguments.target.job, arguments.launch.replace_injection, kinds)?;
+    let open = |found: &Found| open(found, kinds);
     let words = job.words();
     if terminal::is_interactive() {
         let (rows, columns) = watch::console_size();
@@ -50,8 +53,8 @@ fn run_job(arguments: &Top, theme: Theme) -> Result<ExitCode> {
     }
 }
 
-fn open(found: &Found) -> Result<Box<dyn Source>> {
-    Ok(Box::new(Attached::open(found)?))
+fn open(found: &Found, kinds: u64) -> Result<Box<dyn Source>> {
+    Ok(Box::new(Attached::open(found, kinds)?))
 }
 
 fn until(seconds: Option<f64>) -> Option<Instant> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::{Recorder, Written};
-use gputap_reader::session::{NoSink, Options, Progress, Session, SessionError};
+use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError};
 use gputap_ringbuf::attach::AttachError;
 use gputap_ringbuf::discover::Found;
 
@@ -26,11 +26,11 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// To a living process, whose tap may be in the making.
-    pub fn to_pid(pid: u32) -> Result<Attached> {
+    /// To a living process, whose tap may be in the making; asks for these kinds.
+    pub fn to_pid(pid: u32, kinds: u64) -> Result<Attached> {
         let deadline = Instant::now() + MADE_WITHIN;
         loop {
-            match Session::attach(pid, Options::all(), Now::read()) {
+            match Session::attach(pid, Options { kinds, ..Options::all() }, Now::read()) {
                 Err(SessionError::Attach(AttachError::Header { .. } | AttachError::Gone { .. }))
                     if Instant::now() < deadline =>
                 {
@@ -42,8 +42,8 @@ impl Attached {
     }
 
     /// Dead taps too, as long as their segment is there.
-    pub fn open(found: &Found) -> Result<Attached> {
-        Attached::open_with(found, Options::all())
+    pub fn open(found: &Found, kinds: u64) -> Result<Attached> {
+        Attached::open_with(found, Options { kinds, ..Options::all() })
     }
 
     pub fn open_with(found: &Found, options: Options) -> Result<Attached> {
@@ -62,6 +62,11 @@ impl Attached {
 
     pub fn pid(&self) -> u32 {
         self.session.pid()
+    }
+
+    /// To be told once each: trouble, and what is not recorded as it was asked for.
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.session.remarks(Now::read())
     }
 
     pub fn is_cut(&self) -> bool {

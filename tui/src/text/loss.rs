@@ -1,6 +1,6 @@
 //! Loss in words, the same on the screen, in tables and in summaries.
 
-use gputap_reader::model::snapshot::{Counts, Lost};
+use gputap_reader::model::snapshot::{Counts, Flags, Lost};
 
 use super::{clip, grouped};
 
@@ -40,9 +40,17 @@ pub fn line(counts: &Counts) -> String {
         words += &format!("   {name} {}", grouped(number));
     }
     if counts.flagged_times > 0 {
-        words += &format!("   odd times {}", grouped(counts.flagged_times));
+        words += &format!("   odd times {} ({})", grouped(counts.flagged_times), flags(&counts.flags));
     }
     words
+}
+
+/// `unfinished 3, zero 1`; empty where there is none.
+pub fn flags(flags: &Flags) -> String {
+    let Flags { unfinished, zero, negative, doubtful } = *flags;
+    let all = [("unfinished", unfinished), ("zero", zero), ("negative", negative), ("near a clock step", doubtful)];
+    let told = all.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {}", grouped(*count)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -63,5 +71,13 @@ mod tests {
             "{words}"
         );
         assert!(!any(&Counts::default().lost));
+    }
+
+    #[test]
+    fn odd_times_say_what_is_wrong_with_them() {
+        let flags = Flags { unfinished: 1000, zero: 0, negative: 2, doubtful: 3 };
+        let words = line(&Counts { flagged_times: flags.sum(), flags, ..Counts::default() });
+        let expected = "odd times 1,005 (unfinished 1,000, negative 2, near a clock step 3)";
+        assert!(words.ends_with(expected), "{words}");
     }
 }

@@ -4,6 +4,7 @@ pub mod loss;
 mod name;
 pub mod table;
 mod units;
+pub mod work;
 
 pub use name::{broken, clean, clip, kernel_name, pad, width};
 pub use units::{

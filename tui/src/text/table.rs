@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use gputap_reader::model::snapshot::{KernelRow, Snapshot};
 
-use super::{bytes, bytes_per_s, clean, count, cupti_version, duration_ns, kernel_name, loss, pad, per_s, percent};
+use super::{
+    bytes, bytes_per_s, clean, count, cupti_version, duration_ns, kernel_name, loss, pad, per_s, percent, work,
+};
 
 const NAME_MAX_COLUMNS: usize = 120;
 
@@ -23,8 +25,13 @@ pub fn of_snapshot(snapshot: &Snapshot, kernels_max: usize) -> String {
         per_s(snapshot.kernels_per_s),
         percent(snapshot.gpu_busy)
     );
-    text += &loss::line(&snapshot.counts);
-    text.push('\n');
+    text += &(loss::line(&snapshot.counts) + "\n");
+    for line in work::in_flight(&snapshot.in_flight).into_iter().chain(work::lines(snapshot)) {
+        text += &(line + "\n");
+    }
+    for note in &snapshot.notes {
+        text += &format!("note: {}\n", clean(note));
+    }
     text += &kernels(&snapshot.kernels, kernels_max);
     text
 }
@@ -51,7 +58,7 @@ pub fn kernels(rows: &[KernelRow], rows_max: usize) -> String {
     text
 }
 
-/// Copies by direction and what was loaded, a line each where there was any.
+/// Copies by direction, what was loaded, and all else that was recorded, a line each where there was any.
 pub fn others(snapshot: &Snapshot) -> String {
     let mut text = String::new();
     for row in &snapshot.copies {
@@ -66,7 +73,8 @@ pub fn others(snapshot: &Snapshot) -> String {
         }
         text.push('\n');
     }
-    text
+    let further = work::lines(snapshot).into_iter().chain(work::in_flight(&snapshot.in_flight));
+    further.fold(text, |text, line| text + &line + "\n")
 }
 
 /// Rows of equal length; each column as wide as its widest cell, the last one as it is.

@@ -29,8 +29,17 @@ pub fn environment() -> [(&'static str, String); 2] {
     [("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR").to_owned()), ("TERM", "xterm-256color".to_owned())]
 }
 
-pub const REMOVED: [&str; 6] =
-    ["CUDA_INJECTION64_PATH", "GPUTAP_CUPTI", "GPUTAP_START", "GPUTAP_BACKING", "NO_COLOR", "COLORTERM"];
+pub const REMOVED: [&str; 9] = [
+    "CUDA_INJECTION64_PATH",
+    "NVTX_INJECTION64_PATH",
+    "GPUTAP_CUPTI",
+    "GPUTAP_START",
+    "GPUTAP_KINDS",
+    "GPUTAP_LAUNCHES",
+    "GPUTAP_BACKING",
+    "NO_COLOR",
+    "COLORTERM",
+];
 
 pub fn run(arguments: &[&str]) -> Output {
     gputap().args(arguments).stdin(Stdio::null()).output().expect("gputap runs")

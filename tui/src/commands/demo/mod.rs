@@ -12,17 +12,19 @@ use gputap_payload::PayloadDir;
 use gputap_reader::crc::{Candidate, CuptiCrc, Deadlines, Program};
 use gputap_reader::session::Options;
 use gputap_ringbuf::discover::Found;
+use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_sim_job::JobSpec;
 
 use crate::cli::Demo;
 use crate::commands::record::Folder;
 use crate::error::{Error, Result};
+use crate::injection::Places;
 use crate::job::Console;
 use crate::launch::{self, Prepared};
 use crate::output::remark;
 use crate::tap::{Attached, Launched, Source};
 use crate::view::Theme;
-use crate::{injection, terminal, text, watch};
+use crate::{terminal, text, watch};
 
 const TITLE: &str = "simulated training job";
 /// For the job to end and for what it left to be read.
@@ -103,9 +105,9 @@ impl Stage<'_> {
         }
         let spec = spec.to_words().map_err(|error| Error::SimJob { words: error.to_string() })?;
         words.extend(spec.into_iter().map(OsString::from));
-        let mut variables = injection::variables(&self.payload);
+        let mut variables = Places::default().variables(&self.payload.shim());
         variables.push(("GPUTAP_CUPTI".into(), self.payload.fake_cupti().into()));
-        Ok(launch::prepared(&words, variables))
+        Ok(launch::prepared(&words, variables, BASIC_KINDS))
     }
 
     /// With the fake CUPTI for its checksums too.

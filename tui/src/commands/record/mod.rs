@@ -28,9 +28,9 @@ pub fn run(arguments: &Record, theme: Theme) -> Result<ExitCode> {
         return run_job(arguments);
     }
     let attached = match arguments.target.pid {
-        Some(pid) => Attached::to_pid(pid)?,
+        Some(pid) => Attached::to_pid(pid, arguments.wish.kinds())?,
         None => match choose(theme)? {
-            Choice::Found(found) => Attached::open(&found)?,
+            Choice::Found(found) => Attached::open(&found, arguments.wish.kinds())?,
             Choice::Nobody => return Ok(ExitCode::SUCCESS),
         },
     };
@@ -65,7 +65,9 @@ fn run_attached(attached: Attached, arguments: &Record) -> Result<ExitCode> {
 
 /// The job has our streams for itself, and its exit code is ours whatever becomes of the recording.
 fn run_job(arguments: &Record) -> Result<ExitCode> {
-    let Prepared { job, mut family } = launch::prepare(&arguments.target.job, arguments.launch.replace_injection)?;
+    let kinds = arguments.wish.kinds();
+    let Prepared { job, mut family } =
+        launch::prepare(&arguments.target.job, arguments.launch.replace_injection, kinds)?;
     let folder = Folder::prepare(&arguments.output)?;
     let signals = Signals::all()?;
     let child = match job.spawn() {
@@ -77,7 +79,7 @@ fn run_job(arguments: &Record) -> Result<ExitCode> {
     };
     family.started(child.id());
     let waiter = Waiter::new(child);
-    let mut recordings = Recordings::of_job(folder, family);
+    let mut recordings = Recordings::of_job(folder, family, kinds);
     let status = follow(&waiter, &signals, &mut recordings, arguments.duration)?;
     recordings.job_ended();
     recordings.settle(DRAIN_WITHIN, true);

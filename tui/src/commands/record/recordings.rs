@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::Snapshot;
 use gputap_reader::recording::Written;
+use gputap_reader::session::Remark;
 use gputap_ringbuf::discover::Found;
 
 use super::Folder;
@@ -16,12 +17,17 @@ use crate::text::table;
 /// A job with more tapped processes than this has its later ones left out, with a word.
 const TAPS_MAX: usize = 256;
 const LOOK: Duration = Duration::from_millis(20);
+/// Something may cease to be had later: another reader comes.
+const TELL: Duration = Duration::from_millis(500);
 const KERNELS_IN_SUMMARY: usize = 10;
 
 pub struct Recordings {
     folder: Folder,
     family: Option<Family>,
+    /// What is asked of the taps that are still to be opened.
+    kinds: u64,
     look_at: Option<Instant>,
+    tell_at: Option<Instant>,
     taps: Vec<Tap>,
     complete: bool,
     finished: bool,
@@ -29,17 +35,44 @@ pub struct Recordings {
 
 struct Tap {
     attached: Attached,
+    /// What a person has been told about.
+    told: Vec<String>,
+}
+
+impl Tap {
+    fn new(attached: Attached) -> Tap {
+        Tap { attached, told: Vec::new() }
+    }
+
+    /// Says what is not as it was asked for, each once.
+    fn tell(&mut self) {
+        for Remark { about, words } in self.attached.remarks() {
+            if !self.told.contains(&about) {
+                remark(&format!("pid {}: {}", self.attached.pid(), crate::text::clean(&words)));
+                self.told.push(about);
+            }
+        }
+    }
 }
 
 impl Recordings {
     pub fn of_one(folder: Folder, attached: Attached) -> Recordings {
-        let taps = vec![Tap { attached }];
-        Recordings { folder, family: None, look_at: None, taps, complete: true, finished: false }
+        let taps = vec![Tap::new(attached)];
+        Recordings {
+            folder,
+            family: None,
+            kinds: 0,
+            look_at: None,
+            tell_at: None,
+            taps,
+            complete: true,
+            finished: false,
+        }
     }
 
-    pub fn of_job(folder: Folder, family: Family) -> Recordings {
+    pub fn of_job(folder: Folder, family: Family, kinds: u64) -> Recordings {
         let (family, taps) = (Some(family), Vec::new());
-        Recordings { folder, family, look_at: None, taps, complete: true, finished: false }
+        Recordings { folder, family, kinds, look_at: None, tell_at: None, taps, complete: true, finished: false }
     }
 
     /// Gives whether there is more to take at once.
@@ -51,6 +84,10 @@ impl Recordings {
         if self.look_at.is_none_or(|at| now >= at) {
             self.look_at = Some(now + LOOK);
             self.look(now, false);
+        }
+        if self.tell_at.is_none_or(|at| now >= at) {
+            self.tell_at = Some(now + TELL);
+            self.taps.iter_mut().for_each(Tap::tell);
         }
         let mut more = false;
         for tap in &mut self.taps {
@@ -107,11 +144,12 @@ impl Recordings {
             remark("nothing was recorded: no process of the job loaded the tap, so none of them used the GPU");
         }
         for tap in &mut self.taps {
+            tap.tell();
             let snapshot = tap.attached.snapshot();
             match tap.attached.finish() {
                 Ok(Some(written)) => {
                     self.complete &= !tap.attached.is_cut();
-                    remark(&summary(&snapshot, &written));
+                    remark(&summary(&snapshot, &written, &tap.told));
                     if self.family.is_some() {
                         tap.attached.discard();
                     }
@@ -134,8 +172,8 @@ impl Recordings {
     fn look(&mut self, now: Instant, gone: bool) {
         let Some(family) = &mut self.family else { return };
         family.look(now, gone);
-        let (folder, taps) = (&self.folder, &mut self.taps);
-        while let Some(opened) = family.open_next(now, |found| open(found, folder, taps)) {
+        let (folder, taps, kinds) = (&self.folder, &mut self.taps, self.kinds);
+        while let Some(opened) = family.open_next(now, |found| open(found, folder, taps, kinds)) {
             match opened {
                 Ok(Some(tap)) => taps.push(tap),
                 Ok(None) => self.complete = false,
@@ -148,20 +186,21 @@ impl Recordings {
     }
 }
 
-fn open(found: &Found, folder: &Folder, taps: &[Tap]) -> Result<Option<Tap>> {
+fn open(found: &Found, folder: &Folder, taps: &[Tap], kinds: u64) -> Result<Option<Tap>> {
     if taps.len() >= TAPS_MAX {
         remark(&format!("pid {} is not recorded: {TAPS_MAX} processes of the job are already", found.pid));
         return Ok(None);
     }
-    let attached = Attached::open(found)?;
+    let attached = Attached::open(found, kinds)?;
     let path = match taps.len() {
         0 => folder.path().to_owned(),
         _ => folder.path().join(format!("pid-{}", found.pid)),
     };
-    Ok(Some(Tap { attached: attached.record_into(&path)? }))
+    Ok(Some(Tap::new(attached.record_into(&path)?)))
 }
 
-fn summary(snapshot: &Snapshot, written: &Written) -> String {
+/// `told`: notes that a person has read already.
+fn summary(snapshot: &Snapshot, written: &Written, told: &[String]) -> String {
     let target = &snapshot.target;
     let mut text = format!("pid {} {}\n", target.pid, crate::text::clean(&target.command));
     if !target.reason.is_empty() {
@@ -172,7 +211,7 @@ fn summary(snapshot: &Snapshot, written: &Written) -> String {
     }
     text += &table::others(snapshot);
     text += &(crate::text::loss::line(&snapshot.counts) + "\n");
-    for note in &snapshot.notes {
+    for note in snapshot.notes.iter().filter(|note| !told.contains(note)) {
         text += &format!("note: {}\n", crate::text::clean(note));
     }
     text += &format!(

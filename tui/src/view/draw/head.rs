@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gputap_reader::model::snapshot::{Counts, Snapshot};
+use gputap_reader::model::snapshot::{Counts, InFlight, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -152,19 +152,35 @@ fn records_with(counts: &Counts, number: fn(u64) -> String, theme: Theme) -> Lin
     if counts.flagged_times > 0 {
         line.push_span(Span::styled("   odd times ", theme.faint()));
         line.push_span(Span::styled(number(counts.flagged_times), theme.warning()));
+        line.push_span(Span::styled(format!(" ({})", text::loss::flags(&counts.flags)), theme.faint()));
     }
     line
 }
 
-/// What went less well than asked for; an empty line otherwise.
+/// What is in flight, where that is known; then what went less well than asked for, or else what recording costs.
 fn remarks(snapshot: &Snapshot, theme: Theme) -> Line<'static> {
     let refused = &snapshot.module_counts.refused;
+    let mut line = Line::default();
+    if let Some(words) = text::work::in_flight(&snapshot.in_flight) {
+        let style = if hangs(&snapshot.in_flight) { theme.warning() } else { theme.faint() };
+        line.push_span(Span::styled(format!(" {words} "), style));
+    }
     let mut words = Vec::new();
     if text::loss::any(refused) {
         words.push(format!("cubins not kept: {}", text::loss::reasons(refused)));
     }
     words.extend(snapshot.notes.iter().map(|note| text::clean(note)));
-    if words.is_empty() { Line::default() } else { Line::styled(format!(" {}", words.join(" · ")), theme.warning()) }
+    if !words.is_empty() {
+        line.push_span(Span::styled(format!(" {}", words.join(" · ")), theme.warning()));
+    } else if let Some(words) = text::work::overhead(snapshot) {
+        line.push_span(Span::styled(format!(" {words}"), theme.faint()));
+    }
+    line
+}
+
+/// Something certain has been in flight for so long that records on their way do not explain it.
+fn hangs(in_flight: &InFlight) -> bool {
+    in_flight.oldest.iter().any(|row| !row.uncertain && row.age_ns > 2_000_000_000)
 }
 
 /// The latest seconds, newest at the right.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use gputap_reader::model::snapshot::{CopyRow, Counts, KernelRow, Lost, ModuleRow, Snapshot, Target};
+use gputap_reader::model::snapshot::{
+    CopyRow, Counts, Flags, InFlight, InFlightRow, KernelRow, Lost, ModuleRow, NamedTotal, Snapshot, Target, Total,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -73,8 +75,17 @@ pub fn snapshot(number: u64) -> Snapshot {
             delivered: number,
             lost: vec![Lost { reason: "overwritten".into(), count: number, unknown: true }],
             flagged_times: number,
+            flags: Flags { unfinished: number, zero: number, negative: number, doubtful: number },
             pending: number,
         },
+        in_flight: InFlight {
+            launches: number,
+            open: number,
+            uncertain: number,
+            oldest: WEIRD.map(|name| InFlightRow { name: name.into(), age_ns: number, ..Default::default() }).to_vec(),
+            ..Default::default()
+        },
+        notes: WEIRD.map(str::to_owned).to_vec(),
         kernels_per_s: number as f64,
         gpu_busy: 0.87,
         ..Default::default()
@@ -141,6 +152,24 @@ fn loss_is_on_the_screen_at_any_size() {
         let picture = picture(&mut view, width, height, Theme { colored: false }, now).join("\n");
         assert!(picture.contains("lost 17"), "{width}×{height}:\n{picture}");
     }
+}
+
+#[test]
+fn the_fourth_line_tells_what_is_in_flight_and_notes_or_else_the_cost() {
+    let now = Instant::now();
+    let mut view = View::new(Job::Foreign);
+    let mut fourth = |snapshot: Snapshot| {
+        view.update(snapshot);
+        picture(&mut view, 200, 30, Theme { colored: true }, now)[3].trim().to_owned()
+    };
+    assert_eq!(fourth(Snapshot::default()), "");
+    let overheads =
+        vec![NamedTotal { id: Some(1), name: "buffer flush", total: Total { count: 3, ..Total::default() } }];
+    let costly = Snapshot { overheads, ..Snapshot::default() };
+    assert_eq!(fourth(costly.clone()), "overhead: buffer flush 3 ×, 0 ns");
+    let in_flight = InFlight { launches: 5, open: 2, ..InFlight::default() };
+    let noted = Snapshot { notes: vec!["a note".into()], in_flight, ..costly };
+    assert_eq!(fourth(noted), "in flight 2  a note");
 }
 
 #[test]

@@ -1,14 +1,22 @@
-//! A plain tap: module loads, three activity kinds, pooled buffers, a flushing timer, and a lock in the callback.
+//! A plain tap: one sort of callback, three activity kinds, pooled buffers, a flushing timer, and a lock in the callback.
 //!
-//! Settings: `GPUTAP_CUPTI` (path of the libcupti to open), `NAIVE_FLUSH_US` (the timer's period, default 1000).
+//! Settings: `GPUTAP_CUPTI` (path of the libcupti to open), `NAIVE_FLUSH_US` (the timer's period, default 1000),
+//! `NAIVE_CALLBACK` (which callbacks it wants, and takes the lock in: `module_load`, the default, `module_unload`,
+//! `context_create`, `context_destroy`, `launch` or `synchronize`).
+
+mod c_mutex;
+mod place;
 
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use libloading::Library;
 
-/// Which lock the callback takes around the CRC.
+use c_mutex::CMutex;
+use place::Place;
+
+/// Which lock the callback takes around its work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "each of the two libraries picks one")]
 pub enum CallbackLock {
@@ -18,19 +26,18 @@ pub enum CallbackLock {
     Own,
 }
 
-const DOMAIN_RESOURCE: u32 = 3;
-const MODULE_LOADED: u32 = 6;
 /// MEMCPY, MEMSET, CONCURRENT_KERNEL.
 const KINDS: [u32; 3] = [1, 2, 10];
 const BUFFER_BYTES: usize = 1 << 20;
 
-static GUARD: Mutex<()> = Mutex::new(());
-static OWN: Mutex<()> = Mutex::new(());
+static GUARD: CMutex = CMutex::new();
+static OWN: CMutex = CMutex::new();
 static POOL: Mutex<Vec<Box<[u64]>>> = Mutex::new(Vec::new());
 static TAP: OnceLock<Tap> = OnceLock::new();
 
 struct Tap {
     lock: CallbackLock,
+    place: Place,
     flush_all: unsafe extern "C" fn(u32) -> u32,
     cubin_crc: unsafe extern "C" fn(*mut CrcParams) -> u32,
 }
@@ -76,6 +83,7 @@ pub fn start(lock: CallbackLock) -> i32 {
 }
 
 fn connect(lock: CallbackLock) -> Result<(), String> {
+    let place = Place::from_env()?;
     let path = std::env::var_os("GPUTAP_CUPTI").ok_or("GPUTAP_CUPTI is not set")?;
     // SAFETY: whoever set the variable vouches for the library's constructors.
     let library = unsafe { Library::new(&path) }.map_err(|e| e.to_string())?;
@@ -85,13 +93,13 @@ fn connect(lock: CallbackLock) -> Result<(), String> {
     let flush_all = *unsafe { library.get(b"cuptiActivityFlushAll\0") }.map_err(|e| e.to_string())?;
     // SAFETY: as above.
     let cubin_crc = *unsafe { library.get(b"cuptiGetCubinCrc\0") }.map_err(|e| e.to_string())?;
-    TAP.set(Tap { lock, flush_all, cubin_crc }).map_err(|_| "started twice")?;
-    subscribe(library)?;
+    TAP.set(Tap { lock, place, flush_all, cubin_crc }).map_err(|_| "started twice")?;
+    subscribe(library, place)?;
     std::thread::Builder::new().name("control-timer".into()).spawn(flush_for_ever).map_err(|e| e.to_string())?;
     Ok(())
 }
 
-fn subscribe(library: &'static Library) -> Result<(), String> {
+fn subscribe(library: &'static Library, place: Place) -> Result<(), String> {
     type Subscribe = unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> u32;
     type EnableCallback = unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> u32;
     type RegisterCallbacks = unsafe extern "C" fn(Request, Complete) -> u32;
@@ -107,7 +115,9 @@ fn subscribe(library: &'static Library) -> Result<(), String> {
             library.get::<RegisterCallbacks>(b"cuptiActivityRegisterCallbacks\0").map_err(|e| e.to_string())?;
         let enable = library.get::<Enable>(b"cuptiActivityEnable\0").map_err(|e| e.to_string())?;
         ok("cuptiSubscribe", subscribe(&raw mut subscriber, on_callback, std::ptr::null_mut()))?;
-        ok("cuptiEnableCallback", enable_callback(1, subscriber, DOMAIN_RESOURCE, MODULE_LOADED))?;
+        for &(domain, cbid) in place.ids() {
+            ok("cuptiEnableCallback", enable_callback(1, subscriber, domain, cbid))?;
+        }
         ok("cuptiActivityRegisterCallbacks", register(on_buffer_requested, on_buffer_completed))?;
         KINDS.iter().try_for_each(|&kind| ok("cuptiActivityEnable", enable(kind)))
     }
@@ -119,7 +129,7 @@ fn flush_for_ever() {
     let Some(tap) = TAP.get() else { return };
     loop {
         std::thread::sleep(Duration::from_micros(period_us));
-        let held = lock(&GUARD);
+        let held = GUARD.lock();
         // SAFETY: the library is never unloaded.
         unsafe { (tap.flush_all)(0) };
         drop(held);
@@ -129,22 +139,37 @@ fn flush_for_ever() {
 /// # Safety
 /// Called by CUPTI with the data that the domain and id call for.
 unsafe extern "C" fn on_callback(_user: *mut c_void, domain: u32, cbid: u32, data: *const c_void) {
-    let (DOMAIN_RESOURCE, MODULE_LOADED, Some(tap)) = (domain, cbid, TAP.get()) else { return };
-    // SAFETY: for this domain and id CUPTI passes resource data with a module's description, valid during the call.
-    let module = unsafe { &*(*data.cast::<ResourceData>()).descriptor };
-    // SAFETY: CUPTI keeps these bytes readable until the callback returns.
-    let cubin = unsafe { std::slice::from_raw_parts(module.cubin, module.cubin_size) }.to_vec();
-    let mut params =
-        CrcParams { size: size_of::<CrcParams>(), cubin_size: cubin.len(), cubin: cubin.as_ptr().cast(), cubin_crc: 0 };
-    let _held = lock(if tap.lock == CallbackLock::Guard { &GUARD } else { &OWN });
-    // SAFETY: the parameters are valid, and the cubin that they name is alive.
-    unsafe { (tap.cubin_crc)(&raw mut params) };
+    let Some(tap) = TAP.get().filter(|tap| tap.place.ids().contains(&(domain, cbid))) else { return };
+    if matches!(tap.place, Place::ModuleLoad | Place::ModuleUnload) {
+        // SAFETY: for these ids CUPTI passes resource data with a module's description, valid during the call.
+        let module = unsafe { &*(*data.cast::<ResourceData>()).descriptor };
+        // SAFETY: CUPTI keeps these bytes readable until the callback returns.
+        let cubin = unsafe { std::slice::from_raw_parts(module.cubin, module.cubin_size) }.to_vec();
+        tap.locked(|| tap.checksum(&cubin));
+    } else {
+        tap.locked(|| ());
+    }
+}
+
+impl Tap {
+    /// Runs `work` under the callback's lock.
+    fn locked(&self, work: impl FnOnce()) {
+        let _held = if self.lock == CallbackLock::Guard { GUARD.lock() } else { OWN.lock() };
+        work();
+    }
+
+    fn checksum(&self, cubin: &[u8]) {
+        let (size, cubin_size) = (size_of::<CrcParams>(), cubin.len());
+        let mut params = CrcParams { size, cubin_size, cubin: cubin.as_ptr().cast(), cubin_crc: 0 };
+        // SAFETY: the parameters are valid, and the cubin that they name is alive.
+        unsafe { (self.cubin_crc)(&raw mut params) };
+    }
 }
 
 /// # Safety
 /// The three places may be written.
 unsafe extern "C" fn on_buffer_requested(buffer: *mut *mut u8, size: *mut usize, max_records: *mut usize) {
-    let fresh = lock(&POOL).pop().unwrap_or_else(|| vec![0; BUFFER_BYTES / 8].into_boxed_slice());
+    let fresh = pool().pop().unwrap_or_else(|| vec![0; BUFFER_BYTES / 8].into_boxed_slice());
     // SAFETY: by contract.
     unsafe {
         buffer.write(Box::into_raw(fresh).cast());
@@ -158,9 +183,9 @@ unsafe extern "C" fn on_buffer_requested(buffer: *mut *mut u8, size: *mut usize,
 unsafe extern "C" fn on_buffer_completed(_: *mut c_void, _: u32, buffer: *mut u8, size: usize, _valid: usize) {
     let whole = std::ptr::slice_from_raw_parts_mut(buffer.cast::<u64>(), size / 8);
     // SAFETY: made by Box::into_raw of a slice of this length, and CUPTI does not use it any more.
-    lock(&POOL).push(unsafe { Box::from_raw(whole) });
+    pool().push(unsafe { Box::from_raw(whole) });
 }
 
-fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn pool() -> std::sync::MutexGuard<'static, Vec<Box<[u64]>>> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
