@@ -121,6 +121,8 @@ impl Recorder {
                 if self.launches
                     && let Err(failed) = self.guard.enable_launches(true)
                 {
+                    self.notes.lack(EventKind::Launch, &failed.to_string());
+                    self.notes.say(self.tapped);
                     self.failed(failed);
                 }
                 true

@@ -48,3 +48,14 @@ fn ranges_without_their_variable() {
 fn nothing_is_missing_where_all_is_set() {
     everything_but(0, &[("GPUTAP_LAUNCHES", "1")]);
 }
+
+/// The first that is enabled is for module loads.
+#[test]
+fn launches_that_cupti_does_not_tell_of() {
+    let env = [("GPUTAP_LAUNCHES", "1"), ("FAKE_CUPTI_FAULTS", "enable_callback=999@2")];
+    let run = Run::start(&env);
+    let _wish = Wish::hold(&run.found, ALL_KINDS);
+    run.settle(ALL_KINDS & !EventKind::Launch.bit());
+    assert_eq!(run.tap.status().unavailable, EventKind::Launch.bit());
+    assert!(note(&run, EventKind::Launch).is_some_and(|note| note.contains("error 999")));
+}
