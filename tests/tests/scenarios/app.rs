@@ -2,6 +2,7 @@
 //! not make (forking, leaving through `_exit`, being another CUPTI client), at the moment that a test wants them.
 
 use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,7 @@ impl App {
     pub fn start_prepared(shim: &str, env: &[(&str, &str)], prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = child_command(NAME);
         tap(&mut command, shim, env);
+        heed_signals(&mut command);
         prepare(&mut command);
         Self { child: Watched::spawn(&mut command).expect("the application starts") }
     }
@@ -159,6 +161,20 @@ impl App {
     }
 }
 
+/// Whoever runs the tests may ignore signals (nohup does, and shells for what they run in the background), and what is
+/// ignored stays so across exec.
+fn heed_signals(command: &mut Command) {
+    let heed = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            // SAFETY: the default disposition needs nothing.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: signal may be called between fork and exec.
+    unsafe { command.pre_exec(heed) };
+}
+
 /// In the child: the application. Nothing where the tests are run.
 #[test]
 fn app() {
@@ -243,7 +259,6 @@ impl Inside {
 
     /// Replaces the process by the same program. Answers before, so that nothing more has been read by then.
     fn begin_anew() {
-        use std::os::unix::process::CommandExt;
         println!("{ANSWER}ok");
         let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
         panic!("{}", command.args(std::env::args_os().skip(1)).exec());
