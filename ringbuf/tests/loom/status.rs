@@ -9,7 +9,7 @@ use gputap_ringbuf::{
     layout::{Layout, STATUS, Sizes, ident, status},
 };
 
-const WORDS: usize = STATUS + status::CLOCK + status::CLOCK_POINTS * status::CLOCK_POINT_WORDS;
+const WORDS: usize = STATUS + status::NOTES + status::NOTES_WORDS;
 const OLD: &str = "old text, old t";
 const NEW: &str = "new word, new w";
 
