@@ -1,11 +1,10 @@
 //! Times that a step of the wall clock has made doubtful.
 
 use super::timing::{Flaw, Timing};
+use gputap_ringbuf::header::status::CLOCK_DOUBT_NS;
 
 /// Steps remembered: records come some seconds late at most.
 const STEPS: usize = 8;
-/// CUPTI's conversion of the device's clock takes its time to follow a step. As far as the shim itself doubts.
-const NEAR_NS: u64 = 1_000_000_000;
 
 /// Where the clock was set, in times of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
@@ -17,7 +16,7 @@ pub(super) struct Doubt {
 impl Doubt {
     /// The clock was set at some instant between these two.
     pub(super) fn step(&mut self, after_ns: u64, before_ns: u64) {
-        self.spans[self.next] = (after_ns.saturating_sub(NEAR_NS), before_ns.saturating_add(NEAR_NS));
+        self.spans[self.next] = (after_ns.saturating_sub(CLOCK_DOUBT_NS), before_ns.saturating_add(CLOCK_DOUBT_NS));
         self.next = (self.next + 1) % STEPS;
     }
 

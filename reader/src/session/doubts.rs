@@ -6,10 +6,7 @@ use crate::model::Model;
 use gputap_ringbuf::attach::Counters;
 use gputap_ringbuf::event::EventKind;
 use gputap_ringbuf::header::counters::Counter;
-use gputap_ringbuf::header::status::{ClockPoint, ClockSource, Status};
-
-/// The two clocks drift apart by less than this between two points; the shim takes more for a step.
-const STEP_NS: u64 = 1_000_000;
+use gputap_ringbuf::header::status::{ClockPoint, ClockSource, Status, is_clock_step};
 
 /// What was seen at the last look.
 #[derive(Debug, Default)]
@@ -56,11 +53,8 @@ impl Doubts {
 
 /// Between which two times the clocks jumped apart.
 fn steps(points: &[ClockPoint]) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let ahead = |point: &ClockPoint| point.realtime_ns.wrapping_sub(point.monotonic_ns);
     let pairs = points.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
-    let has_step = move |(one, two): &(&ClockPoint, &ClockPoint)| {
-        ahead(two).wrapping_sub(ahead(one)).cast_signed().unsigned_abs() > STEP_NS
-    };
+    let has_step = |(one, two): &(&ClockPoint, &ClockPoint)| is_clock_step(one.ahead_ns(), two.ahead_ns());
     pairs.filter(has_step).map(|(one, two)| (one.monotonic_ns, two.monotonic_ns))
 }
 

@@ -1,7 +1,7 @@
 //! What was asked for and is not to be had, in words that say what to do.
 
 use gputap_ringbuf::event::EventKind;
-use gputap_ringbuf::header::status::{Reason, State, Status};
+use gputap_ringbuf::header::status::{Reason, State, Status, is_lack_note};
 
 /// Follows a wish within a turn of the shim's timer; until then a kind that is not recorded says nothing.
 pub(super) const SETTLED_NS: u64 = 1_000_000_000;
@@ -18,17 +18,13 @@ pub(super) fn remarks(wish: u64, status: &Status, pid: u32, is_settled: bool) ->
 
 /// The tap's own words where it has any.
 fn unavailable(kind: EventKind, status: &Status) -> String {
-    let told = status.notes.iter().find(|note| is_about(note, kind));
+    let told = status.notes.iter().find(|note| is_lack_note(note, kind));
     told.cloned().unwrap_or_else(|| format!("{} events cannot be had in this process", kind.name()))
 }
 
 /// Whether the tap's note says that a kind is missing: of interest to those alone who asked for it.
 pub(crate) fn is_of_a_kind(note: &str) -> bool {
-    EventKind::ALL.iter().any(|kind| is_about(note, *kind))
-}
-
-fn is_about(note: &str, kind: EventKind) -> bool {
-    note.strip_prefix(kind.name()).is_some_and(|rest| rest.starts_with(" events cannot be had"))
+    EventKind::ALL.iter().any(|kind| is_lack_note(note, *kind))
 }
 
 fn should_record(status: &Status) -> bool {

@@ -2,6 +2,7 @@
 //! (and by start-up before it), read by anybody.
 
 use crate::{
+    event::EventKind,
     layout::{STATUS, status},
     sync::{Ordering, fence},
     words::{ReadWords, Words},
@@ -117,6 +118,35 @@ pub struct ClockPoint {
     pub realtime_ns: u64,
     /// Half the width of the bracket in which both were read.
     pub error_ns: u64,
+}
+
+/// The wall clock was set where it jumps by more than this between two points. Slewing changes both clocks alike.
+pub const CLOCK_STEP_NS: u64 = 1_000_000;
+/// CUPTI's own conversion of the device's clock takes its time to follow a step: times this near to one are doubtful.
+pub const CLOCK_DOUBT_NS: u64 = 1_000_000_000;
+
+impl ClockPoint {
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC, modulo 2^64.
+    pub fn ahead_ns(&self) -> u64 {
+        self.realtime_ns.wrapping_sub(self.monotonic_ns)
+    }
+}
+
+/// Whether the wall clock was set between two instants at which it was so far ahead.
+pub fn is_clock_step(ahead_ns: u64, later_ahead_ns: u64) -> bool {
+    later_ahead_ns.wrapping_sub(ahead_ns).cast_signed().unsigned_abs() > CLOCK_STEP_NS
+}
+
+const LACKED: &str = " events cannot be had in this process";
+
+/// The note that a kind cannot be had, and what to do about it.
+pub fn lack_note(kind: EventKind, what_to_do: &str) -> String {
+    format!("{}{LACKED}: {what_to_do}", kind.name())
+}
+
+/// Whether a note is one of [`lack_note`]'s, of this kind.
+pub fn is_lack_note(note: &str, kind: EventKind) -> bool {
+    note.strip_prefix(kind.name()).is_some_and(|rest| rest.starts_with(LACKED))
 }
 
 /// A tap's status as a reader saw it.

@@ -3,7 +3,10 @@
 //! CUPTI reads CLOCK_REALTIME unless it is given a callback. That clock can be set; between two times that it is, it
 //! differs from CLOCK_MONOTONIC by a constant, an *era*. The timer notes eras, callbacks convert by them.
 
-use gputap_ringbuf::process::{monotonic_ns, realtime_ns};
+use gputap_ringbuf::{
+    header::status::CLOCK_DOUBT_NS,
+    process::{monotonic_ns, realtime_ns},
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What CUPTI may be given to read instead of CLOCK_REALTIME.
@@ -24,8 +27,6 @@ pub unsafe extern "C" fn read_realtime() -> u64 {
 
 /// Eras kept: records reach us some seconds late at most.
 const ERAS: usize = 4;
-/// CUPTI's own conversion of the device's clock takes its time to follow a step: times this near to one are doubtful.
-const DOUBT_NS: u64 = 1_000_000_000;
 /// CUPTI's conversion may be a little off: a record may seem to end after its delivery.
 const SLACK_NS: u64 = 10_000_000;
 
@@ -108,7 +109,7 @@ impl Clock {
     fn is_near_step(&self, monotonic_ns: u64, oldest: u64, count: u64) -> bool {
         (oldest..count).map(|number| &self.eras[number as usize % ERAS]).any(|era| {
             let step_ns = era.began_monotonic_ns.load(Ordering::Relaxed);
-            era.was_set.load(Ordering::Relaxed) && monotonic_ns.abs_diff(step_ns) < DOUBT_NS
+            era.was_set.load(Ordering::Relaxed) && monotonic_ns.abs_diff(step_ns) < CLOCK_DOUBT_NS
         })
     }
 }

@@ -5,14 +5,12 @@ use gputap_callbacks::tapped::Tapped;
 use gputap_ringbuf::{
     header::{
         counters::Counter,
-        status::{ClockPoint, ClockSource},
+        status::{ClockPoint, ClockSource, is_clock_step},
     },
     process::{monotonic_ns, realtime_ns},
 };
 
 const TRIES: usize = 5;
-/// The wall clock is set where it jumps by more than this between two looks. Slewing changes both clocks alike.
-const STEP_NS: u64 = 1_000_000;
 
 /// Keeps callbacks able to convert, and says which clock it is. Owned by the timer.
 pub struct Clock {
@@ -24,7 +22,7 @@ pub struct Clock {
 impl Clock {
     pub fn new(tapped: &Tapped, wanted: ClockSource) -> Clock {
         let last = read();
-        tapped.clock.begin_era(last.monotonic_ns, ahead_ns(last));
+        tapped.clock.begin_era(last.monotonic_ns, last.ahead_ns());
         Clock { wanted, source: ClockSource::Realtime, last }
     }
 
@@ -52,7 +50,7 @@ impl Clock {
         if self.source != source {
             self.source = source;
             self.last = read();
-            let ahead_ns = if source == ClockSource::Monotonic { 0 } else { ahead_ns(self.last) };
+            let ahead_ns = if source == ClockSource::Monotonic { 0 } else { self.last.ahead_ns() };
             tapped.clock.begin_era(self.last.monotonic_ns, ahead_ns);
         }
     }
@@ -60,9 +58,9 @@ impl Clock {
     /// Once a turn: notices that the wall clock was set.
     pub fn look(&mut self, tapped: &Tapped) {
         let before = std::mem::replace(&mut self.last, read());
-        let ahead_ns = ahead_ns(self.last);
-        let by_ns = ahead_ns.wrapping_sub(tapped.clock.ahead_ns().unwrap_or(ahead_ns)).cast_signed();
-        if self.source == ClockSource::Realtime && by_ns.unsigned_abs() > STEP_NS {
+        let ahead_ns = self.last.ahead_ns();
+        let was_set = is_clock_step(tapped.clock.ahead_ns().unwrap_or(ahead_ns), ahead_ns);
+        if self.source == ClockSource::Realtime && was_set {
             tapped.clock.step(before.monotonic_ns, ahead_ns);
             tapped.tap.count(Counter::ClockSteps, 1);
         }
@@ -72,10 +70,6 @@ impl Clock {
     pub fn point(&self) -> ClockPoint {
         self.last
     }
-}
-
-fn ahead_ns(point: ClockPoint) -> u64 {
-    point.realtime_ns.wrapping_sub(point.monotonic_ns)
 }
 
 /// The best of a few readings of CLOCK_REALTIME bracketed by two of CLOCK_MONOTONIC.

@@ -3,7 +3,10 @@
 use crate::{library::Cupti, nvtx, settings::Settings};
 use gputap_callbacks::tapped::Tapped;
 use gputap_cupti::version;
-use gputap_ringbuf::event::{ALL_KINDS, EventKind};
+use gputap_ringbuf::{
+    event::{ALL_KINDS, EventKind},
+    header::status::lack_note,
+};
 
 /// Lines for people, and the kinds that can never be recorded here.
 pub struct Notes {
@@ -33,7 +36,7 @@ impl Notes {
             return;
         }
         self.unavailable |= kind.bit();
-        self.lines.push(format!("{} events cannot be had in this process: {what_to_do}", kind.name()));
+        self.lines.push(lack_note(kind, what_to_do));
     }
 
     pub fn unavailable(&self) -> u64 {
