@@ -82,6 +82,30 @@ macro_rules! write {
     }};
 }
 
+/// The event of a copy, from either of its records, whose fields have the same names but for the two devices.
+macro_rules! copy {
+    ($writer:ident, $r:ident, $src_device_id:expr, $dst_device_id:expr) => {{
+        let (start_ns, end_ns) = $writer.times.span($r.start_ns, $r.end_ns);
+        MemcpyEvent {
+            start_ns,
+            end_ns,
+            bytes: $r.copied_bytes,
+            correlation_id: $writer.correlation($r.correlation_id),
+            device_id: $r.device_id,
+            context_id: $r.context_id,
+            stream_id: $r.stream_id,
+            graph_id: $r.graph_id,
+            graph_node_id: $r.graph_node_id,
+            src_device_id: $src_device_id,
+            dst_device_id: $dst_device_id,
+            copy_kind: $r.copy_kind,
+            src_kind: $r.src_kind,
+            dst_kind: $r.dst_kind,
+            flags: $r.flags & ACTIVITY_FLAG_MEMCPY_ASYNC,
+        }
+    }};
+}
+
 impl Writer<'_, '_> {
     /// `None` where the record is not whole.
     pub fn write(&mut self, kind: EventKind, raw: RawRecord) -> Option<()> {
@@ -132,45 +156,11 @@ impl Writer<'_, '_> {
     }
 
     fn memcpy(&self, r: &MemcpyRecord) -> MemcpyEvent {
-        let (start_ns, end_ns) = self.times.span(r.start_ns, r.end_ns);
-        MemcpyEvent {
-            start_ns,
-            end_ns,
-            bytes: r.copied_bytes,
-            correlation_id: self.correlation(r.correlation_id),
-            device_id: r.device_id,
-            context_id: r.context_id,
-            stream_id: r.stream_id,
-            graph_id: r.graph_id,
-            graph_node_id: r.graph_node_id,
-            src_device_id: r.device_id,
-            dst_device_id: r.device_id,
-            copy_kind: r.copy_kind,
-            src_kind: r.src_kind,
-            dst_kind: r.dst_kind,
-            flags: r.flags & ACTIVITY_FLAG_MEMCPY_ASYNC,
-        }
+        copy!(self, r, r.device_id, r.device_id)
     }
 
     fn memcpy_ptop(&self, r: &MemcpyPtopRecord) -> MemcpyEvent {
-        let (start_ns, end_ns) = self.times.span(r.start_ns, r.end_ns);
-        MemcpyEvent {
-            start_ns,
-            end_ns,
-            bytes: r.copied_bytes,
-            correlation_id: self.correlation(r.correlation_id),
-            device_id: r.device_id,
-            context_id: r.context_id,
-            stream_id: r.stream_id,
-            graph_id: r.graph_id,
-            graph_node_id: r.graph_node_id,
-            src_device_id: r.src_device_id,
-            dst_device_id: r.dst_device_id,
-            copy_kind: r.copy_kind,
-            src_kind: r.src_kind,
-            dst_kind: r.dst_kind,
-            flags: r.flags & ACTIVITY_FLAG_MEMCPY_ASYNC,
-        }
+        copy!(self, r, r.src_device_id, r.dst_device_id)
     }
 
     fn memset(&self, r: &MemsetRecord) -> MemsetEvent {
