@@ -12,4 +12,5 @@ mod graphs;
 mod host;
 mod lock_watch;
 mod nvtx;
+mod nvtx_side;
 mod settings;

@@ -1,69 +1,15 @@
 //! NVTX ranges, from the application's side: what NVIDIA's header does, as far as these tests need it.
 
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::atomic::Ordering;
 
 use gputap_tests::{artifact, isolated};
 
 use crate::cuda::Cuda;
 use crate::cupti::{Cupti, Record, records, text};
+use crate::nvtx_side::{CORE, CORE2, initialize};
 
 const MARKER: u32 = 12;
-const FUNCTIONS: usize = 16;
-
-type Place = AtomicPtr<c_void>;
-type Table = [AtomicPtr<Place>; FUNCTIONS];
-type GetTable = unsafe extern "C" fn(u32) -> *const ExportTable;
-
-/// The application's own function pointers; null does nothing. One array for each of NVTX's modules.
-static CORE: [Place; FUNCTIONS] = [const { Place::new(std::ptr::null_mut()) }; FUNCTIONS];
-static CORE2: [Place; FUNCTIONS] = [const { Place::new(std::ptr::null_mut()) }; FUNCTIONS];
-/// Where those pointers lie, as the injected library gets it. Number 0 is nothing's.
-static CORE_TABLE: Table = [const { AtomicPtr::new(std::ptr::null_mut()) }; FUNCTIONS];
-static CORE2_TABLE: Table = [const { AtomicPtr::new(std::ptr::null_mut()) }; FUNCTIONS];
-
-/// `NvtxExportTableCallbacks`.
-#[repr(C)]
-struct ExportTable {
-    size: usize,
-    module_table: unsafe extern "C" fn(c_int, *mut *const Table, *mut c_uint) -> c_int,
-}
-
-static EXPORT: ExportTable = ExportTable { size: size_of::<ExportTable>(), module_table };
-
-unsafe extern "C" fn export_table(id: u32) -> *const ExportTable {
-    if id == 1 { &raw const EXPORT } else { std::ptr::null() }
-}
-
-/// # Safety
-/// Both places may be written.
-unsafe extern "C" fn module_table(module: c_int, table: *mut *const Table, size: *mut c_uint) -> c_int {
-    let (places, given) = match module {
-        1 => (&CORE, &CORE_TABLE),
-        5 => (&CORE2, &CORE2_TABLE),
-        _ => return 0,
-    };
-    for (entry, place) in given.iter().zip(places).skip(1) {
-        entry.store(std::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
-    }
-    // SAFETY: by contract.
-    unsafe {
-        table.write(given);
-        size.write(FUNCTIONS as c_uint);
-    }
-    1
-}
-
-/// What the header does at an application's first NVTX call.
-fn initialize() -> c_int {
-    let path = std::env::var_os("NVTX_INJECTION64_PATH").expect("set");
-    // SAFETY: our own library, which is never unloaded.
-    let library = Box::leak(Box::new(unsafe { libloading::Library::new(path) }.expect("loads")));
-    // SAFETY: the type is that of NVIDIA's header, and the tables live as long as the process.
-    unsafe {
-        library.get::<unsafe extern "C" fn(GetTable) -> c_int>(b"InitializeInjectionNvtx2\0").unwrap()(export_table)
-    }
-}
 
 /// A function that was injected, by its number.
 macro_rules! injected {

@@ -15,7 +15,6 @@ use gputap_tests::{Watched, child_command, is_child};
 use crate::cuda::{Cuda, Handle, cubin};
 use crate::cupti::Cupti;
 use crate::job::tap;
-use crate::life::inside::driver;
 pub use crate::life::inside::driver::Launch;
 use crate::reading::{self, LIMIT};
 
@@ -274,10 +273,10 @@ impl Inside {
 
     /// Makes a context, loads and launches in it, and destroys it.
     pub fn in_a_context_of_its_own(&mut self, seed: u64, launches: u64) {
-        let context = driver::create_context();
+        let context = self.cuda.create_context(0);
         self.load(seed);
         self.launch(launches);
-        driver::destroy_context(context);
+        assert_eq!(self.cuda.destroy_context(context), 0);
         assert_eq!(self.cuda.set_current(self.context), 0);
     }
 

@@ -10,6 +10,8 @@ mod cuda;
 mod cupti;
 mod job;
 mod kinds;
+#[path = "../fakes/nvtx_side.rs"]
+mod nvtx_side;
 mod reading;
 
 mod commands;

@@ -51,19 +51,3 @@ impl Launch {
         unsafe { (self.launch)(function, 1, 1, 1, 32, 1, 1, 0, none, none.cast(), none.cast()) }
     }
 }
-
-/// A context of its own, current on the calling thread.
-pub fn create_context() -> Handle {
-    let mut context = std::ptr::null_mut();
-    // SAFETY: the type is that of NVIDIA's documentation; the place may be written.
-    let code = unsafe {
-        function::<unsafe extern "C" fn(*mut Handle, u32, i32) -> u32>("cuCtxCreate_v2")(&raw mut context, 0, 0)
-    };
-    assert_eq!(code, 0);
-    context
-}
-
-pub fn destroy_context(context: Handle) {
-    // SAFETY: the type is that of NVIDIA's documentation; a handle of this driver.
-    assert_eq!(unsafe { function::<OnContext>("cuCtxDestroy_v2")(context) }, 0);
-}
