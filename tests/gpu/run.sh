@@ -43,6 +43,9 @@ batch() {
   hung=$(cat "$log"/*.rc | grep -cE '^(124|137)$')
   ok=$(cat "$log"/*.rc | grep -c '^0$')
   echo "$name: runs $runs, finished $ok, hung $hung, failed $((runs - ok - hung)); first: $(tail -n 1 "$log/1.out")"
+  for rc in $(grep -LE '^(0|124|137)$' "$log"/*.rc | head -n 3); do
+    echo "--- exit $(cat "$rc")" && tail -n 8 "${rc%.rc}.out"
+  done
 }
 
 phase_naive() {
@@ -98,9 +101,10 @@ phase_yield() {
   say "with gputap ctl yield before and resume after:"
   GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield; $gputap ps" GPUTAP_RESUME="$gputap ctl PID resume; true" \
     python3 "$kit/torch_yield.py" 2 2 2>&1 | tail -n 12
-  say "the same with TEARDOWN_CUPTI=1:"
-  TEARDOWN_CUPTI=1 GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield" GPUTAP_RESUME="$gputap ctl PID resume; $gputap ps" \
-    python3 "$kit/torch_yield.py" 2 2 2>&1 | tail -n 12
+  say "the same with TEARDOWN_CUPTI=1, resumed a second later, while the job works on:"
+  TEARDOWN_CUPTI=1 GPUTAP_START=blackbox GPUTAP_YIELD="$gputap ctl PID yield" \
+    GPUTAP_RESUME="(sleep 1; $gputap ctl PID resume; sleep 1; $gputap ps) &" \
+    python3 "$kit/torch_yield.py" 2 4 2>&1 | tail -n 12
   unset CUDA_INJECTION64_PATH
 }
 
@@ -246,18 +250,6 @@ floor() {
     "$@" >"$work/$name.samples" 2>"$work/$name.probe"
   grep '^probe' "$work/$name.probe"
   echo "$name: $(python3 "$kit/paired.py" "$work/$name.toggles" "$work/$name.samples" 2>&1 | tail -n 1)"
-}
-
-phase_cost() {
-  for round in $(seq "${ROUNDS:-3}"); do
-    paired "launch-recording-$round" start stop "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
-    floor "launch-floor-$round" "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
-    paired "launch-idle-$round" resume yield "$work/launch_batches" "${BATCH_SECONDS:-14}" 1
-  done
-  for round in $(seq "${GPT_ROUNDS:-2}"); do
-    paired "gpt-recording-$round" start stop python3 "$kit/torch_gpt.py" --seconds "${GPT_SECONDS:-16}"
-    floor "gpt-floor-$round" python3 "$kit/torch_gpt.py" --seconds "${GPT_SECONDS:-16}"
-  done
 }
 
 for file in "$here"/phases/*.sh; do

@@ -6,6 +6,7 @@
 //   FLUSH    letters: p periodically (every 10 ms) while on, o while off too, b before switching off, a after it,
 //            f forced before switching off
 //   LEAVE=1  instead of switching kinds: unsubscribe and finalize, then subscribe and enable again
+//   BARE=1   subscribe without registering for buffers
 //   ONCE=n   stop switching after n switches (default: never)
 //   NULL_EVERY=n  every nth request for a buffer gets none
 //   DELAY_MS before the first switch (default 0: before the first context)
@@ -75,7 +76,7 @@ static void set(const int *kinds, int n, int on) {
 static int enter(void) {
   if (cuptiSubscribe(&subscriber, (CUpti_CallbackFunc)on_callback, NULL)) return 0;
   cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
-  cuptiActivityRegisterCallbacks(on_requested, on_completed);
+  if (!getenv("BARE")) cuptiActivityRegisterCallbacks(on_requested, on_completed);
   set(always, always_n, 1);
   return 1;
 }

@@ -35,13 +35,14 @@ phase_switchkinds() {
 # CUPTI on CLOCK_MONOTONIC through our callback, beside the wall clock: are the times right, and what does it cost?
 phase_clocks() {
   for clock in wall monotonic; do
-    GPUTAP_CLOCK=$clock "$gputap" record -o "$out/clock-$clock" -d 6 -- python3 "$kit/torch_gpt.py" --seconds 16 >/dev/null
+    GPUTAP_CLOCK=$clock "$gputap" record -o "$out/clock-$clock" -d 4 -- python3 "$kit/torch_gpt.py" --seconds 8 >/dev/null
     echo "$clock: record exit $?"
     python3 "$here/figures.py" "$out/clock-$clock" | head -n 1
   done
   for round in $(seq "${ROUNDS:-3}"); do
     for clock in wall monotonic; do
-      GPUTAP_CLOCK=$clock paired "launch-$clock-$round" start stop "$work/launch_batches" "${BATCH_SECONDS:-10}" 1
+      GPUTAP_CLOCK=$clock paired "launch-$clock-$round" start stop "$work/launch_batches" "${BATCH_SECONDS:-8}" 1 >/dev/null
+      echo "launch, $clock: $(pairs "launch-$clock-$round")"
     done
   done
   say "torch.profiler after a yield of a tap that read CLOCK_MONOTONIC:"

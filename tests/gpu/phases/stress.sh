@@ -4,12 +4,12 @@ phase_matrix() {
   export CUDA_MODULE_LOADING=LAZY CUDA_INJECTION64_PATH GPUTAP_START=blackbox GPUTAP_FLUSH_MS
   CUDA_INJECTION64_PATH=$(shim)
   for GPUTAP_FLUSH_MS in 0.2 10; do
-    for threads in 1 4 8; do
-      batch "lazy_load-$threads-flush-$GPUTAP_FLUSH_MS" 20 5 20 "$work/lazy_load" "$threads" 2 "$work/kernels.cubin"
+    for threads in ${THREADS:-1 4 8}; do
+      batch "lazy_load-$threads-flush-$GPUTAP_FLUSH_MS" "${RUNS:-20}" 5 20 "$work/lazy_load" "$threads" 2 "$work/kernels.cubin"
     done
   done
   GPUTAP_FLUSH_MS=0.2 batch dataloader 20 5 60 python3 "$here/dataloader.py" 3
-  batch jax_train 20 5 90 python3 "$kit/jax_train.py" 200
+  XLA_PYTHON_CLIENT_PREALLOCATE=false batch jax_train 20 5 90 python3 "$kit/jax_train.py" 200
   unset CUDA_MODULE_LOADING CUDA_INJECTION64_PATH GPUTAP_START GPUTAP_FLUSH_MS
   "$gputap" clean
 }
@@ -39,20 +39,28 @@ phase_told() {
   unset CUDA_MODULE_LOADING CUDA_INJECTION64_PATH
 }
 
-# 30 million kernels, half of them in graphs: what was lost, and does anything grow?
+# 30 million kernels, half of them in graphs: what was lost, and does anything grow? Beside the probe shim and no shim.
 phase_soak() {
   nvcc -O2 -std=c++17 -arch=sm_90 "$here/soak.cu" -o "$work/soak"
-  CUDA_INJECTION64_PATH=$(shim) "$work/soak" "${MILLIONS:-30}" &
-  local job=$!
-  sleep 1
-  "$gputap" top -p $job --seconds 100000 >"$out/soak.top" &
-  local reader=$!
-  while kill -0 $job 2>/dev/null; do
-    echo "rss kB: job $(awk '/VmRSS/{print $2}' /proc/$job/status) reader $(awk '/VmRSS/{print $2}' /proc/$reader/status); GPU $(nvidia-smi --query-gpu=memory.used --format=csv,noheader)"
-    sleep 5
+  gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
+  local name jobs=() pids=() soak="timeout -s KILL ${LIMIT:-120} env LD_PRELOAD=$work/backtrace.so $work/soak ${MILLIONS:-30}"
+  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-2 untapped}; do
+    case $name in
+      gputap*) CUDA_INJECTION64_PATH=$(shim) $soak >"$work/soak-$name.out" 2>&1 & ;;
+      floor*) CUDA_INJECTION64_PATH=$work/probe_shim.so $soak >"$work/soak-$name.out" 2>&1 & ;;
+      *) $soak >"$work/soak-$name.out" 2>&1 & ;;
+    esac
+    pids+=($!)
+    sleep 1
+    local job=$(pgrep -P $!)
+    jobs+=("$name=$job")
+    case $name in gputap*) "$gputap" top -p "$job" --seconds 100000 >"$out/$name.top" 2>&1 & jobs+=("reader-$name=$!") ;; esac
   done
-  wait $job
-  echo "job exit $?"
-  wait $reader
-  tail -n 30 "$out/soak.top"
+  python3 "$here/growth.py" "${LIMIT:-120}" "${jobs[@]}"
+  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-2 untapped}; do
+    wait "${pids[0]}"
+    echo "$name: exit $?: $(tail -n 24 "$work/soak-$name.out")"
+    pids=("${pids[@]:1}")
+    [ -e "$out/$name.top" ] && tail -n 4 "$out/$name.top"
+  done
 }
