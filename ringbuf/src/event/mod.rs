@@ -30,6 +30,11 @@ macro_rules! kinds {
             pub const fn name(self) -> &'static str {
                 match self { $(EventKind::$Kind => $name,)* }
             }
+
+            /// The names of an event's fields and how many numbers each is, in order.
+            pub const fn fields(self) -> &'static [(&'static str, usize)] {
+                match self { $(EventKind::$Kind => $Event::FIELDS,)* }
+            }
         }
 
         /// Every kind that can be recorded, as a mask of [`EventKind::bit`]s.
@@ -56,6 +61,25 @@ macro_rules! kinds {
 
             pub fn kind(&self) -> EventKind {
                 match self { $(Event::$Kind(_) => EventKind::$Kind,)* }
+            }
+
+            /// Gives `write` the fields as numbers, in the order of [`EventKind::fields`].
+            #[inline]
+            pub fn numbers<T>(&self, write: impl FnOnce(&[u64]) -> T) -> T {
+                match self { $(Event::$Kind(event) => write(&event.numbers()),)* }
+            }
+
+            /// Events of `kind` from columns, one a number of [`EventKind::fields`], all equally long, into `events`.
+            pub fn of_columns(kind: EventKind, columns: &[Vec<u64>], events: &mut Vec<Event>) {
+                match kind {
+                    $(EventKind::$Kind => {
+                        let Some(columns) = columns.first_chunk::<{ $Event::NUMBERS }>() else { return };
+                        let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
+                        events.extend((0..rows).map(|row| {
+                            Event::$Kind($Event::of_numbers(&std::array::from_fn(|column| columns[column][row])))
+                        }));
+                    })*
+                }
             }
         }
     };
@@ -189,6 +213,22 @@ mod tests {
             // All but the bytes after the last field, in its word.
             prop_assert_eq!(&again[..again.len() - 1], &words[..again.len() - 1]);
         }
+    }
+
+    #[test]
+    fn events_survive_columns() {
+        let other = KernelEvent { start_ns: 2, ..kernel() };
+        let mut columns = vec![Vec::new(); KernelEvent::NUMBERS];
+        for event in [kernel(), other] {
+            let numbers = event.numbers();
+            columns.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
+        }
+        let mut events = Vec::new();
+        Event::of_columns(EventKind::Kernel, &columns, &mut events);
+        assert_eq!(events, [Event::Kernel(kernel()), Event::Kernel(other)]);
+        let fields: usize = EventKind::Kernel.fields().iter().map(|(_, numbers)| numbers).sum();
+        assert_eq!(fields, KernelEvent::NUMBERS);
+        assert_eq!(EventKind::Kernel.fields()[9], ("grid", 3));
     }
 
     #[test]

@@ -5,6 +5,12 @@ pub(super) trait Packed: Copy {
     const BYTES: usize;
     fn put(self, to: &mut [u8]);
     fn get(from: &[u8]) -> Self;
+
+    /// Of how many numbers it consists.
+    const NUMBERS: usize;
+    fn put_numbers(self, to: &mut [u64]);
+    /// Of a number too large for its type the low bits count.
+    fn of_numbers(from: &[u64]) -> Self;
 }
 
 macro_rules! packed_integers {
@@ -22,6 +28,18 @@ macro_rules! packed_integers {
                 let mut bytes = [0; size_of::<$Type>()];
                 bytes.copy_from_slice(from);
                 <$Type>::from_le_bytes(bytes)
+            }
+
+            const NUMBERS: usize = 1;
+
+            #[inline(always)]
+            fn put_numbers(self, to: &mut [u64]) {
+                to[0] = u64::from(self);
+            }
+
+            #[inline(always)]
+            fn of_numbers(from: &[u64]) -> Self {
+                from[0] as $Type
             }
         }
     )*};
@@ -41,6 +59,18 @@ impl<T: Packed + Default, const N: usize> Packed for [T; N] {
     fn get(from: &[u8]) -> Self {
         std::array::from_fn(|i| T::get(&from[i * T::BYTES..(i + 1) * T::BYTES]))
     }
+
+    const NUMBERS: usize = N * T::NUMBERS;
+
+    #[inline(always)]
+    fn put_numbers(self, to: &mut [u64]) {
+        self.into_iter().zip(to.chunks_exact_mut(T::NUMBERS)).for_each(|(one, to)| one.put_numbers(to));
+    }
+
+    #[inline(always)]
+    fn of_numbers(from: &[u64]) -> Self {
+        std::array::from_fn(|i| T::of_numbers(&from[i * T::NUMBERS..(i + 1) * T::NUMBERS]))
+    }
 }
 
 /// Declares events: a struct each, its words, and both directions, from one list of fields.
@@ -54,6 +84,38 @@ macro_rules! events {
             const BYTES: usize = 0 $(+ <$Type as $crate::event::packed::Packed>::BYTES)*;
             /// Of the payload.
             pub const WORDS: usize = Self::BYTES.div_ceil(8);
+
+            /// How many numbers the fields are; an array is as many as it is long.
+            pub const NUMBERS: usize = 0 $(+ <$Type as $crate::event::packed::Packed>::NUMBERS)*;
+            /// The fields' names and how many numbers each is, in order.
+            pub const FIELDS: &[(&str, usize)] =
+                &[$((stringify!($field), <$Type as $crate::event::packed::Packed>::NUMBERS),)*];
+
+            /// The fields in order, as numbers.
+            #[inline]
+            pub fn numbers(&self) -> [u64; Self::NUMBERS] {
+                use $crate::event::packed::Packed;
+                let mut numbers = [0; Self::NUMBERS];
+                let mut at = 0;
+                $(
+                    self.$field.put_numbers(&mut numbers[at..at + <$Type>::NUMBERS]);
+                    at += <$Type>::NUMBERS;
+                )*
+                debug_assert_eq!(at, Self::NUMBERS);
+                numbers
+            }
+
+            /// The reverse of [`Self::numbers`]; of a number too large for its field the low bits count.
+            #[inline]
+            pub fn of_numbers(numbers: &[u64; Self::NUMBERS]) -> Self {
+                use $crate::event::packed::Packed;
+                let mut at = 0;
+                let mut next = |len: usize| {
+                    at += len;
+                    at - len..at
+                };
+                $Event { $($field: <$Type>::of_numbers(&numbers[next(<$Type>::NUMBERS)]),)* }
+            }
 
             #[inline]
             pub fn encode(&self) -> [u64; Self::WORDS] {
