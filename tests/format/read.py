@@ -135,7 +135,7 @@ def summary(one):
             continue
         for start, end, name_id in zip(event["start_ns"], event["end_ns"], event["name_id"]):
             if start and end > start:
-                text = one["names"].get(name_id, b"").decode("utf-8", "backslashreplace")
+                text = one["names"].get(name_id, b"(unnamed)").decode("utf-8", "backslashreplace")
                 calls, total = kernels.get(text, (0, 0))
                 kernels[text] = (calls + 1, total + end - start)
     process = one["process"]
