@@ -39,15 +39,16 @@ phase_told() {
   unset CUDA_MODULE_LOADING CUDA_INJECTION64_PATH
 }
 
-# 30 million kernels, half of them in graphs: what was lost, and does anything grow? Beside the probe shim and no shim.
+# 30 million kernels, half of them in graphs: what was lost, and does anything grow? Beside the probe shim (also with plain
+# launches only, and with graphs only) and no shim.
 phase_soak() {
   nvcc -O2 -std=c++17 -arch=sm_90 "$here/soak.cu" -o "$work/soak"
   gcc -O1 -fPIC -shared "$here/backtrace.c" -o "$work/backtrace.so"
   local name jobs=() pids=() soak="timeout -s KILL ${LIMIT:-120} env LD_PRELOAD=$work/backtrace.so $work/soak ${MILLIONS:-30}"
-  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-2 untapped}; do
+  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-plain floor-graphs untapped}; do
     case $name in
       gputap*) CUDA_INJECTION64_PATH=$(shim) $soak >"$work/soak-$name.out" 2>&1 & ;;
-      floor*) CUDA_INJECTION64_PATH=$work/probe_shim.so $soak >"$work/soak-$name.out" 2>&1 & ;;
+      floor*) CUDA_INJECTION64_PATH=$work/probe_shim.so $soak "${name#floor-}" >"$work/soak-$name.out" 2>&1 & ;;
       *) $soak >"$work/soak-$name.out" 2>&1 & ;;
     esac
     pids+=($!)
@@ -57,7 +58,7 @@ phase_soak() {
     case $name in gputap*) "$gputap" top -p "$job" --seconds 100000 >"$out/$name.top" 2>&1 & jobs+=("reader-$name=$!") ;; esac
   done
   python3 "$here/growth.py" "${LIMIT:-120}" "${jobs[@]}"
-  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-2 untapped}; do
+  for name in ${TAPS:-gputap-1 gputap-2 floor-1 floor-plain floor-graphs untapped}; do
     wait "${pids[0]}"
     echo "$name: exit $?: $(tail -n 24 "$work/soak-$name.out")"
     pids=("${pids[@]:1}")
