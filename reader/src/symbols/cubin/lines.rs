@@ -306,6 +306,18 @@ mod tests {
     }
 
     #[test]
+    fn a_function_ends_where_it_ends_even_if_its_lines_do_not() {
+        let function = |begin, size_bytes| Function { begin, size_bytes };
+        let second = 2 << OFFSET_BITS;
+        let functions = [(b"f".to_vec(), function(second, 16)), (b"g".to_vec(), function(second + 16, 16))];
+        let other = (b"h".to_vec(), function(3 << OFFSET_BITS, 16));
+        let rows = vec![Row { place: second, file: 0, line: 5 }];
+        let lines = Lines { functions: functions.into_iter().chain([other]).collect(), rows, files: vec!["a".into()] };
+        assert_eq!([lines.at(b"f", 15), lines.at(b"f", 16), lines.at(b"g", 0)], [Some(("a", 5)), None, Some(("a", 5))]);
+        assert_eq!(lines.at(b"h", 0), None, "the section before has no say");
+    }
+
+    #[test]
     fn a_table_that_is_cut_short_or_of_another_kind_is_an_error() {
         let table = data(V13_LINES, SOURCE);
         let with = |at: usize, value: &[u8]| {
