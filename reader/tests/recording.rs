@@ -4,7 +4,7 @@
 mod support;
 
 use gputap_reader::clock::Now;
-use gputap_reader::recording::{RecordError, Recorder};
+use gputap_reader::recording::{CubinList, RecordError, Recorder};
 use gputap_reader::session::{EventSink, Session};
 use gputap_ringbuf::discover::discover;
 use gputap_ringbuf::event::{Event, MemcpyEvent, MemsetEvent, NO_NAME};
@@ -82,6 +82,9 @@ fn a_recording_holds_every_event_name_and_cubin() {
     assert_eq!(cubins.len(), 2);
     assert_eq!((&cubins[0]["loads"], &cubins[0]["architecture"]), (&Value::from(2), &Value::from("sm_90")));
     assert_eq!(cubins[0]["functions"], serde_json::json!(["k0", "_Z5scaleIfEvPT_S0_i"]));
+    let k0 = serde_json::json!({"name": "k0", "code_bytes": 384, "registers": 8, "static_shared_bytes": 0,
+        "local_bytes": 0, "stack_bytes": 0, "max_threads": null});
+    assert_eq!((&cubins[0]["kernels"][0], &cubins[0]["kernels"][1]["name"]), (&k0, &cubins[0]["functions"][1]));
     assert_eq!(
         (&cubins[0]["cupti_crc"], &cubins[0]["cupti_crc_reason"]),
         (&Value::Null, &Value::from("not asked for"))
@@ -90,6 +93,9 @@ fn a_recording_holds_every_event_name_and_cubin() {
     assert_eq!(cubins[0]["file"], Value::from(name.as_str()));
     assert_eq!(fs::read(dir.join("cubins").join(name)).expect("the cubin"), CUBIN);
     assert!(cubins[1]["parse_error"].as_str().is_some_and(|error| !error.is_empty()));
+    let list = CubinList::open(&dir).expect("the recording");
+    assert_eq!((list.of_kernel("k0"), list.cubins()[0].loads, list.index_error()), (&[0][..], Some(2), ""));
+    assert_eq!(list.cubins()[1].error, cubins[1]["parse_error"].as_str().unwrap_or_default());
 
     let summary = json(&dir.join("summary.json"));
     assert_eq!(summary["complete"], true);

@@ -41,6 +41,8 @@ pub enum Command {
     Record(Record),
     /// List the processes that have a tap
     Ps(Ps),
+    /// List the cubins of a recording
+    Cubins(Cubins),
     /// Tell a tap to start, stop, give way to another profiler, take over again, or flush
     Ctl(Ctl),
     /// Print the variables that put a tap into a job started by other means
@@ -125,6 +127,24 @@ pub struct Record {
     /// Record for so long, from the first tap on; a started job goes on unrecorded
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Times count from the first load of all. A cubin that cannot be read is told on standard error; the others are listed.
+SHARED may include what the system reserves (1 KiB, from sm_90 on); STACK is - where a kernel calls itself.")]
+pub struct Cubins {
+    /// The folder that `gputap record` wrote
+    pub dir: PathBuf,
+    /// Of each cubin its kernels: registers, local memory and stack of a thread, static shared memory of a block
+    #[arg(long)]
+    pub kernels: bool,
+    /// Those with this CRC-32, or with this CRC of CUPTI's, which several may share (hexadecimal)
+    #[arg(long, value_name = "CRC", value_parser = crc)]
+    pub crc: Option<u64>,
+    /// One JSON object, with the kernels
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -238,6 +258,11 @@ fn kinds(text: &str) -> Result<u64, String> {
     }
 }
 
+fn crc(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "not a hexadecimal number of at most 64 bits".to_owned())
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
@@ -298,6 +323,18 @@ mod tests {
         let help = Cli::command().find_subcommand_mut("top").expect("top").render_long_help().to_string();
         let missing = EventKind::ALL.iter().find(|kind| !help.contains(kind.name()));
         assert_eq!(missing, None);
+    }
+
+    #[test]
+    fn a_crc_is_hexadecimal() {
+        let crc = |text: &str| match parse(&format!("gputap cubins run --crc {text}")).map(|cli| cli.command) {
+            Ok(Command::Cubins(cubins)) => cubins.crc,
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => None,
+        };
+        assert_eq!(crc("0x1A2b"), Some(0x1a2b));
+        assert_eq!(crc("10"), Some(0x10));
+        assert_eq!([crc("0x"), crc("g"), crc("0x10000000000000000")], [None; 3]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum Error {
     Session(#[from] gputap_reader::session::SessionError),
     #[error(transparent)]
     Record(#[from] gputap_reader::recording::RecordError),
+    #[error(transparent)]
+    Cubins(#[from] gputap_reader::recording::ListError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
     #[error("gputap cannot find its own binary: {source}")]

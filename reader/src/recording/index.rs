@@ -1,12 +1,13 @@
 //! What `index.json` says of the cubins, and `summary.json` of the whole.
 
+use super::cubin_list::KernelFigures;
 use crate::model::snapshot::{ClockPoint, ModuleRow, Snapshot};
 use crate::session::StoredCubin;
 use gputap_ringbuf::header::identity::Identity;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Bytes of function names in the index; later cubins get their counts only.
+/// Bytes of the names of functions and kernels in the index; later cubins get their counts only.
 const MAX_NAME_BYTES: usize = 64 << 20;
 
 /// One distinct cubin.
@@ -27,6 +28,8 @@ pub(super) struct IndexEntry {
     function_count: u64,
     /// Mangled.
     functions: Vec<String>,
+    /// Those of the functions that can be launched, with what they take.
+    kernels: Vec<KernelFigures>,
     /// CLOCK_MONOTONIC of the first load.
     first_load_ns: u64,
 }
@@ -59,14 +62,18 @@ impl Index {
 
     fn push(&mut self, cubin: &StoredCubin<'_>, file: Option<String>) -> usize {
         let parsed = cubin.parsed.ok();
-        let functions: Vec<String> = parsed.map_or_else(Vec::new, |parsed| {
-            let size: usize = parsed.functions.iter().map(Vec::len).sum();
-            if self.name_bytes.saturating_add(size) > MAX_NAME_BYTES {
-                return Vec::new();
-            }
-            self.name_bytes += size;
+        let named = parsed.filter(|parsed| {
+            let functions: usize = parsed.functions.iter().map(Vec::len).sum();
+            let kernels: usize = parsed.kernels.iter().map(|kernel| kernel.name.len()).sum();
+            let all = self.name_bytes.saturating_add(functions + kernels);
+            let has_room = all <= MAX_NAME_BYTES;
+            self.name_bytes = if has_room { all } else { self.name_bytes };
+            has_room
+        });
+        let functions = named.map_or_else(Vec::new, |parsed| {
             parsed.functions.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
         });
+        let kernels = named.map_or_else(Vec::new, |parsed| parsed.kernels.iter().map(KernelFigures::from).collect());
         if let Some(file) = &file {
             self.by_file.insert(file.clone(), self.entries.len());
         }
@@ -82,6 +89,7 @@ impl Index {
             parse_error: cubin.parsed.err().map_or_else(String::new, ToString::to_string),
             function_count: parsed.map_or(0, |parsed| parsed.function_count),
             functions,
+            kernels,
             first_load_ns: cubin.first_ns,
         });
         self.entries.len() - 1

@@ -12,11 +12,13 @@
 //! `docs/format.md` describes the columns and fields.
 
 mod archive;
+mod cubin_list;
 mod error;
 mod events;
 mod index;
 mod lines;
 
+pub use cubin_list::{CubinList, KernelFigures, ListError, ListedCubin};
 pub use error::RecordError;
 
 use crate::clock::Now;

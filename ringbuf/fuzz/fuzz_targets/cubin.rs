@@ -1,7 +1,7 @@
 //! Bytes that are or are not a cubin: a value or an error, and no more memory than the bytes justify.
 #![no_main]
 
-use gputap_reader::symbols::{Cubin, cubin::MAX_FUNCTIONS, demangle, demangle::NAME_MAX_BYTES};
+use gputap_reader::symbols::{Cubin, cubin::Lines, cubin::MAX_FUNCTIONS, demangle, demangle::NAME_MAX_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 /// Names that are made readable, as a module's row does with its first ones.
@@ -18,6 +18,10 @@ fuzz_target!(|input: &[u8]| {
     assert!(cubin.functions.len() <= MAX_FUNCTIONS && cubin.functions.len() as u64 <= cubin.function_count);
     let named_bytes: usize = cubin.functions.iter().map(Vec::len).sum();
     assert!(named_bytes <= 2 * input.len(), "{named_bytes} bytes of names out of {}", input.len());
+    assert!(cubin.kernels.len() <= cubin.functions.len());
+    for lines in [Lines::of(input), Lines::of_ptx(input)].into_iter().flatten() {
+        let _ = cubin.kernels.iter().take(ROW_FUNCTIONS).map(|kernel| lines.at(&kernel.name, 0)).count();
+    }
     for name in cubin.functions.iter().take(ROW_FUNCTIONS) {
         assert!(demangle(name).len() <= NAME_MAX_BYTES + '…'.len_utf8());
     }

@@ -2,6 +2,7 @@
 
 mod clean;
 mod ctl;
+mod cubins;
 mod demo;
 mod doctor;
 mod env;
@@ -24,6 +25,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ps(arguments) => ps::run(&arguments),
         Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
+        Command::Cubins(arguments) => cubins::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, theme),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(_) => clean::run(),
