@@ -66,6 +66,11 @@ pub fn discover() -> Vec<Found> {
     found
 }
 
+/// The named object at `path`, wherever it is: one that was copied away, say. None where it is none.
+pub fn at(path: &Path) -> Option<Found> {
+    named(path)
+}
+
 /// The living tap of process `pid`.
 pub fn find(pid: u32) -> Result<Found, FindError> {
     let folder = Path::new("/proc").join(pid.to_string());

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gputap_reader::recording::{Filter, Trigger, parse_duration_ns};
 use gputap_ringbuf::event::{EventKind, kinds_of};
 
 /// Watch which kernels use the GPU in a running job, without touching it.
@@ -113,10 +114,25 @@ pub struct Top {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "The job keeps its standard streams; gputap's own words go to standard error.")]
+#[command(after_help = "\
+The job keeps its standard streams; gputap's own words go to standard error.
+Examples:
+  gputap record -- torchrun --nproc-per-node 8 train.py    all ranks, one folder
+  gputap record --all --max-size 2G                        every tap on this machine, the newest 2 GB
+  gputap record --trigger 'kernel>50ms' --trigger exit -p 1234
+  gputap record --post-mortem 1234                         what a killed black box left")]
 pub struct Record {
     #[command(flatten)]
     pub target: Target,
+    /// Every tap on this machine that may be read, as they come and go
+    #[arg(long, conflicts_with = "whom")]
+    pub all: bool,
+    /// What a process that was killed left in shared memory: the only one there is, or that of a pid or segment
+    #[arg(
+        long, value_name = "PID|SEGMENT", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["whom", "all", "duration", "triggers", "kinds", "launches"]
+    )]
+    pub post_mortem: Option<String>,
     #[command(flatten)]
     pub launch: Launch,
     #[command(flatten)]
@@ -127,6 +143,32 @@ pub struct Record {
     /// Record for so long, from the first tap on; a started job goes on unrecorded
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
+    #[command(flatten)]
+    pub keeping: Keeping,
+}
+
+/// What is kept of what is read.
+#[derive(Args, Clone, Debug)]
+pub struct Keeping {
+    /// Keep the newest of the recording within so many bytes (500M, 2G; at least 1M)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
+    /// Leave out kernels whose demangled name does not match; they are counted
+    #[arg(long, value_name = "REGEX")]
+    pub filter: Option<Filter>,
+    /// Keep only the last seconds until this happens: kernel>10ms (one takes longer), idle>2s (the GPU rests longer), exit
+    /// (a process is killed or crashes); may be given several times
+    #[arg(long = "trigger", id = "triggers", value_name = "WHAT")]
+    pub triggers: Vec<Trigger>,
+    /// How much to keep of what was before a trigger
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns)]
+    pub last: u64,
+    /// How much to keep of what comes after
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    pub after: u64,
+    /// End after the first trigger, rather than wait for the next
+    #[arg(long, requires = "triggers")]
+    pub once: bool,
 }
 
 #[derive(Args, Debug)]
@@ -263,6 +305,27 @@ fn crc(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|_| "not a hexadecimal number of at most 64 bits".to_owned())
 }
 
+/// `500M`, `2G`: thousands; `1GiB`: 1024s.
+fn size(text: &str) -> Result<u64, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let unit_bytes = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1048576.0,
+        "gib" => 1073741824.0,
+        "tib" => 1099511627776.0,
+        _ => return Err(format!("{unit:?} is no unit of size: k, M, G, T, MiB, GiB")),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| "not a size, as in 500M or 2G".to_owned())?;
+    let bytes = number * unit_bytes;
+    if (1e6..=1e18).contains(&bytes) { Ok(bytes as u64) } else { Err("must be at least 1M".to_owned()) }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
@@ -335,6 +398,32 @@ mod tests {
         assert_eq!(crc("0x1A2b"), Some(0x1a2b));
         assert_eq!(crc("10"), Some(0x10));
         assert_eq!([crc("0x"), crc("g"), crc("0x10000000000000000")], [None; 3]);
+    }
+
+    #[test]
+    fn a_recording_is_of_one_thing_and_says_what_to_keep() {
+        let record = |words: &str| match parse(&format!("gputap record {words}")).map(|cli| cli.command) {
+            Ok(Command::Record(record)) => Ok(record),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        };
+        let kept = record("--all --max-size 1.5GiB --trigger kernel>10ms --trigger exit --last 3 --once").unwrap();
+        assert_eq!((kept.all, kept.keeping.max_size), (true, Some(3 << 29)));
+        assert_eq!(kept.keeping.triggers, [Trigger::Kernel { longer_ns: 10_000_000 }, Trigger::Exit]);
+        assert_eq!((kept.keeping.last, kept.keeping.after), (3_000_000_000, 5_000_000_000));
+        assert_eq!(record("--post-mortem").unwrap().post_mortem.as_deref(), Some(""));
+        assert_eq!(record("--post-mortem 12 -o x").unwrap().post_mortem.as_deref(), Some("12"));
+        for wrong in [
+            "--all -p 1",
+            "--all -- x",
+            "--post-mortem 1 -p 1",
+            "--once",
+            "--max-size 10",
+            "--filter (",
+            "--trigger heat",
+        ] {
+            assert!(record(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub enum Error {
     NoTaps,
     #[error("several processes have a tap:\n{list}give the pid of one: -p PID")]
     SeveralTaps { list: String },
+    #[error("{what}\n{list}")]
+    NoRemains { what: String, list: String },
+    #[error("several processes left something:\n{list}give the pid or the segment of one: --post-mortem PID")]
+    SeveralRemains { list: String },
     #[error(transparent)]
     Session(#[from] gputap_reader::session::SessionError),
     #[error(transparent)]
@@ -58,7 +62,7 @@ impl Error {
     /// 2 where the command line has to say more, as for any other misuse of it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::SeveralTaps { .. } => 2,
+            Error::SeveralTaps { .. } | Error::SeveralRemains { .. } => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,

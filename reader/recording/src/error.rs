@@ -24,6 +24,9 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; what was written before is whole, free some space or record with --max-size"
         }
+        io::ErrorKind::FileTooLarge => {
+            "; what was written before is whole, the limit on file sizes (ulimit -f) is reached"
+        }
         _ => "",
     }
 }

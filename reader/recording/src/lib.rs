@@ -19,4 +19,4 @@ mod write;
 pub use error::{ReadError, WriteError};
 pub use process::{Clock, Device, Loss, Module, Process, Status};
 pub use read::{Block, Name, Names, Problem, Recorded, Recording, Stream};
-pub use write::{Limits, Writer, Written};
+pub use write::{Limits, SegmentFile, Writer, Written};

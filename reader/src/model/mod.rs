@@ -17,7 +17,7 @@ mod modules;
 mod names;
 mod rates;
 pub mod snapshot;
-mod timing;
+pub(crate) mod timing;
 mod totals;
 
 pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
@@ -37,7 +37,7 @@ use launches::Launches;
 use memory::Memory;
 pub(crate) use modules::{Module, Modules};
 use rates::Rates;
-use snapshot::{Counts, Flags, KindCount, NamedTotal, Snapshot, Total};
+use snapshot::{Counts, Flags, Freshness, KindCount, ModuleCounts, NamedTotal, Snapshot, Total};
 use timing::{Flaw, Timing};
 use totals::Totals;
 
@@ -200,6 +200,11 @@ impl Model {
             freshness: self.ages.freshness(),
             ..Default::default()
         }
+    }
+
+    /// What the snapshot says of the records' times, of the cubins that were read, and of the delay.
+    pub(crate) fn standing(&self) -> (Flags, ModuleCounts, Option<Freshness>) {
+        (self.flags, self.modules.counts(), self.ages.freshness())
     }
 
     fn kinds(&self) -> Vec<KindCount> {

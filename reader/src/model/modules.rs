@@ -55,6 +55,11 @@ impl Modules {
         }
     }
 
+    /// How often each cubin that has a row was loaded, by its slot.
+    pub(crate) fn loads(&self) -> Vec<(u32, u64)> {
+        self.by_slot.iter().map(|(&slot, module)| (slot, module.row.loads)).collect()
+    }
+
     /// CUPTI's own checksum came back, or the reason why it never will.
     pub(crate) fn set_cupti_crc(&mut self, slot: u32, crc: Result<u64, &str>) {
         let Some(module) = self.by_slot.get_mut(&slot) else { return };

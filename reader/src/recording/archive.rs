@@ -1,9 +1,9 @@
 //! The folder of cubins: each distinct one once, under a name made of its CRC-32 and size.
 
 use super::error::RecordError;
-use super::lines::replace;
+use super::replace::replace;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Files in one recording's folder. More distinct cubins than this are a broken tap's.
@@ -28,13 +28,16 @@ pub(super) enum Kept {
 }
 
 impl Archive {
-    pub fn create(folder: PathBuf) -> Result<Archive, RecordError> {
-        fs::create_dir(&folder).map_err(RecordError::create(&folder))?;
-        Ok(Archive { folder, files: 0, bytes: 0 })
+    /// The folder is made for the first cubin.
+    pub fn new(folder: PathBuf) -> Archive {
+        Archive { folder, files: 0, bytes: 0 }
     }
 
     /// Stores a cubin. One with equal CRC and size is compared byte by byte; if it differs, the new one gets a suffix.
     pub fn add(&mut self, crc32: u32, cubin: &[u8]) -> Result<Kept, RecordError> {
+        if self.files == 0 {
+            fs::create_dir_all(&self.folder).map_err(RecordError::create(&self.folder))?;
+        }
         for suffix in 1..=MAX_SUFFIX {
             let name = file_name(crc32, cubin.len(), suffix);
             let path = self.folder.join(&name);
@@ -45,7 +48,7 @@ impl Archive {
                     if self.files >= MAX_FILES {
                         return Ok(Kept::Full);
                     }
-                    replace(&path, cubin, false)?;
+                    replace(&path, false, |file| file.write_all(cubin))?;
                     self.files += 1;
                     self.bytes += cubin.len() as u64;
                     return Ok(Kept::File { name, is_new: true });
@@ -96,7 +99,7 @@ mod tests {
     #[test]
     fn equal_cubins_are_one_file_and_different_ones_with_the_same_key_are_two() {
         let root = tempfile::tempdir().expect("a folder");
-        let mut archive = Archive::create(root.path().join("cubins")).expect("a new folder");
+        let mut archive = Archive::new(root.path().join("cubins"));
         let kept = |name: &str, is_new| Kept::File { name: name.to_owned(), is_new };
         assert_eq!(archive.add(0xab, b"one").expect("room"), kept("000000ab-3.cubin", true));
         assert_eq!(archive.add(0xab, b"one").expect("room"), kept("000000ab-3.cubin", false));

@@ -180,6 +180,12 @@ struct IndexedCubin {
     function_count: u64,
     /// Absent in recordings of earlier versions.
     kernels: Option<Vec<KernelFigures>>,
+    #[serde(default)]
+    loaded_by: Vec<LoadedBy>,
+}
+
+#[derive(Deserialize)]
+struct LoadedBy {
     first_load_ns: Option<u64>,
 }
 
@@ -213,14 +219,19 @@ fn add_loads(cubin: &mut ListedCubin, entry: &IndexedCubin) {
         (Some(loads), Some(more)) => Some(loads.saturating_add(more)),
         (loads, more) => loads.or(more),
     };
-    cubin.first_load_ns = cubin.first_load_ns.into_iter().chain(entry.first_load_ns).min();
+    cubin.first_load_ns = cubin.first_load_ns.into_iter().chain(first_load_ns(entry)).min();
     if cubin.cupti_crc.is_none() && entry.cupti_crc.is_some() {
         cubin.cupti_crc = entry.cupti_crc;
         cubin.cupti_crc_reason.clear();
     }
 }
 
+fn first_load_ns(entry: &IndexedCubin) -> Option<u64> {
+    entry.loaded_by.iter().filter_map(|process| process.first_load_ns).min()
+}
+
 fn listed(entry: IndexedCubin) -> ListedCubin {
+    let first_load_ns = first_load_ns(&entry);
     ListedCubin {
         file: entry.file,
         size_bytes: entry.size_bytes,
@@ -232,7 +243,7 @@ fn listed(entry: IndexedCubin) -> ListedCubin {
         function_count: entry.function_count,
         kernels: entry.kernels.unwrap_or_default(),
         loads: entry.loads,
-        first_load_ns: entry.first_load_ns,
+        first_load_ns,
         is_in_index: true,
         error: entry.parse_error.unwrap_or_default(),
     }
@@ -358,7 +369,7 @@ mod tests {
         let entry = json!({
             "file": listed, "size_bytes": LINES.len(), "loads": 3, "crc32": crc32(LINES), "cupti_crc": 0x1234_5678_9abc_u64,
             "cupti_crc_reason": "", "architecture": "sm_90", "line_info": true, "parse_error": "", "function_count": 1,
-            "functions": ["k0"], "kernels": [kernel], "first_load_ns": 77, "of_a_later_version": {},
+            "functions": ["k0"], "kernels": [kernel], "loaded_by": [{"first_load_ns": 99}, {"first_load_ns": 77}], "of_a_later_version": {},
         });
         recording.index(&[entry]);
         let list = recording.list();
@@ -380,7 +391,7 @@ mod tests {
         let recording = Recording::new();
         let file = recording.keep(PLAIN);
         let entry = |loads: u64, first: u64, crc: Option<u64>| {
-            json!({"file": file, "size_bytes": PLAIN.len(), "loads": loads, "first_load_ns": first, "function_count": 2,
+            json!({"file": file, "size_bytes": PLAIN.len(), "loads": loads, "loaded_by": [{"first_load_ns": first}], "function_count": 2,
                 "cupti_crc": crc, "cupti_crc_reason": if crc.is_some() { "" } else { "it hung" }})
         };
         recording.index(&[entry(2, 500, None), entry(5, 300, Some(9)), json!({"file": null, "size_bytes": 4})]);

@@ -14,6 +14,8 @@ pub enum RecordError {
     Create { path: PathBuf, source: io::Error },
     #[error("{path} could not be written: {source}{}; what was recorded before is whole", advice(source))]
     Write { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Segment(#[from] gputap_recording::WriteError),
 }
 
 impl RecordError {

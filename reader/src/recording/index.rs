@@ -1,14 +1,77 @@
-//! What `index.json` says of the cubins, and `summary.json` of the whole.
+//! What `index.json` says: who was recorded, how much, and which cubins.
 
 use super::cubin_list::KernelFigures;
-use crate::model::snapshot::{ClockPoint, ModuleRow, Snapshot};
+use super::trigger::Firing;
+use crate::model::snapshot::{Cost, Counts, Freshness, ModuleCounts};
 use crate::session::StoredCubin;
-use gputap_ringbuf::header::identity::Identity;
+use gputap_recording::Process;
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// Bytes of the names of functions and kernels in the index; later cubins get their counts only.
-const MAX_NAME_BYTES: usize = 64 << 20;
+const MAX_NAME_BYTES: usize = 16 << 20;
+
+/// The whole of it.
+#[derive(Serialize)]
+pub(super) struct IndexFile<'a> {
+    pub format: &'static str,
+    pub version: u32,
+    /// False in a recording that was cut off: then everything here is as of the last time it was written.
+    pub complete: bool,
+    pub began: String,
+    pub written: String,
+    /// CLOCK_REALTIME of the same two.
+    pub began_realtime_ns: u64,
+    pub written_realtime_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_size_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<TriggersEntry<'a>>,
+    /// Why the recording ended before its time; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'a str>,
+    pub processes: Vec<ProcessEntry<'a>>,
+    pub cubins: &'a [IndexEntry],
+}
+
+/// What fired.
+#[derive(Serialize)]
+pub(super) struct TriggersEntry<'a> {
+    pub last_ns: u64,
+    pub after_ns: u64,
+    /// In all.
+    pub count: u64,
+    pub fired: &'a [Firing],
+}
+
+/// One process.
+#[derive(Serialize)]
+pub(super) struct ProcessEntry<'a> {
+    pub process: &'a Process,
+    pub segments: Vec<SegmentEntry>,
+    /// In these segments, with those that are about to be written.
+    pub events: u64,
+    /// In segments that were removed to keep within the limits.
+    pub removed_events: u64,
+    /// Of kernels that were not asked for. `delivered` = `events` + `removed_events` + `filtered_events`.
+    pub filtered_events: u64,
+    pub counts: &'a Counts,
+    pub state: &'a str,
+    pub reason: &'a str,
+    pub notes: &'a [String],
+    pub complete: bool,
+    pub module_counts: &'a ModuleCounts,
+    pub cost: &'a Cost,
+    pub freshness: &'a Option<Freshness>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SegmentEntry {
+    pub file: String,
+    pub bytes: u64,
+}
 
 /// One distinct cubin.
 #[derive(Debug, Serialize)]
@@ -16,6 +79,7 @@ pub(super) struct IndexEntry {
     /// In the folder `cubins`; absent where it could not be kept.
     file: Option<String>,
     size_bytes: u64,
+    /// By all processes.
     loads: u64,
     crc32: u32,
     cupti_crc: Option<u64>,
@@ -30,9 +94,24 @@ pub(super) struct IndexEntry {
     functions: Vec<String>,
     /// Those of the functions that can be launched, with what they take.
     kernels: Vec<KernelFigures>,
-    /// CLOCK_MONOTONIC of the first load.
-    first_load_ns: u64,
+    loaded_by: Vec<LoadedBy>,
 }
+
+/// One process' loads of a cubin.
+#[derive(Debug, Serialize)]
+struct LoadedBy {
+    /// As the process sees itself.
+    pid: u32,
+    nonce: String,
+    loads: u64,
+    /// CLOCK_MONOTONIC of the first.
+    first_load_ns: u64,
+    #[serde(skip)]
+    row: usize,
+}
+
+/// A cubin of a process: its row and the slot in its tap's store.
+pub(super) type Slot = (usize, u32);
 
 /// The cubins of a recording. A cubin that the shim kept twice (two threads loaded it at the same instant) is one entry
 /// with two slots.
@@ -40,24 +119,32 @@ pub(super) struct IndexEntry {
 pub(super) struct Index {
     entries: Vec<IndexEntry>,
     by_file: HashMap<String, usize>,
-    by_slot: HashMap<u32, (usize, u64)>,
+    by_slot: HashMap<Slot, (usize, u64)>,
     name_bytes: usize,
-    pub changed: bool,
-}
-
-#[derive(Serialize)]
-struct IndexFile<'a> {
-    version: u32,
-    cubins: &'a [IndexEntry],
 }
 
 impl Index {
-    pub fn add(&mut self, cubin: &StoredCubin<'_>, file: Option<String>) {
-        self.changed = true;
+    pub fn entries(&self) -> &[IndexEntry] {
+        &self.entries
+    }
+
+    /// A cubin that process `row` has loaded.
+    pub fn add(&mut self, row: usize, process: &Process, cubin: &StoredCubin<'_>, file: Option<String>) {
         let known = file.as_ref().and_then(|file| self.by_file.get(file)).copied();
         let index = known.unwrap_or_else(|| self.push(cubin, file));
-        self.by_slot.insert(cubin.slot, (index, 0));
-        self.set_loads(cubin.slot, cubin.loads);
+        let loaded_by = &mut self.entries[index].loaded_by;
+        match loaded_by.iter_mut().find(|by| by.row == row) {
+            Some(by) => by.first_load_ns = by.first_load_ns.min(cubin.first_ns),
+            None => loaded_by.push(LoadedBy {
+                pid: process.pid,
+                nonce: process.nonce.clone(),
+                loads: 0,
+                first_load_ns: cubin.first_ns,
+                row,
+            }),
+        }
+        self.by_slot.insert((row, cubin.slot), (index, 0));
+        self.set_loads((row, cubin.slot), cubin.loads);
     }
 
     fn push(&mut self, cubin: &StoredCubin<'_>, file: Option<String>) -> usize {
@@ -90,12 +177,12 @@ impl Index {
             function_count: parsed.map_or(0, |parsed| parsed.function_count),
             functions,
             kernels,
-            first_load_ns: cubin.first_ns,
+            loaded_by: Vec::new(),
         });
         self.entries.len() - 1
     }
 
-    pub fn set_cupti_crc(&mut self, slot: u32, crc: Result<u64, &str>) {
+    pub fn set_cupti_crc(&mut self, slot: Slot, crc: Result<u64, &str>) {
         let Some(&(index, _)) = self.by_slot.get(&slot) else { return };
         let entry = &mut self.entries[index];
         match crc {
@@ -106,84 +193,17 @@ impl Index {
             Err(reason) if entry.cupti_crc.is_none() => reason.clone_into(&mut entry.cupti_crc_reason),
             Err(_) => {}
         }
-        self.changed = true;
     }
 
-    /// Takes the load counts of the rows over.
-    pub fn refresh_loads(&mut self, rows: &[ModuleRow]) {
-        rows.iter().for_each(|row| self.set_loads(row.slot, row.loads));
-    }
-
-    fn set_loads(&mut self, slot: u32, loads: u64) {
+    /// How often the slot has been loaded so far.
+    pub fn set_loads(&mut self, slot: Slot, loads: u64) {
         let Some((index, counted)) = self.by_slot.get_mut(&slot) else { return };
         let new = loads.saturating_sub(*counted);
-        if new > 0 {
-            *counted = loads;
-            self.entries[*index].loads = self.entries[*index].loads.saturating_add(new);
-            self.changed = true;
+        *counted = loads.max(*counted);
+        let entry = &mut self.entries[*index];
+        entry.loads = entry.loads.saturating_add(new);
+        if let Some(by) = entry.loaded_by.iter_mut().find(|by| by.row == slot.0) {
+            by.loads = by.loads.saturating_add(new);
         }
     }
-
-    pub fn to_json(&self) -> Vec<u8> {
-        json(&IndexFile { version: super::FORMAT_VERSION, cubins: &self.entries })
-    }
-}
-
-/// Which process was recorded.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct TapIdentity {
-    /// As the process saw itself.
-    pid: u32,
-    pid_namespace: u64,
-    /// Field 22 of /proc/PID/stat, clock ticks since boot.
-    start_ticks: u64,
-    boot_id: String,
-    nonce: String,
-    abi: String,
-    backing: &'static str,
-}
-
-impl TapIdentity {
-    pub fn of(identity: &Identity) -> TapIdentity {
-        TapIdentity {
-            pid: identity.pid,
-            pid_namespace: identity.pid_namespace,
-            start_ticks: identity.start_ticks,
-            boot_id: format!("{:032x}", identity.boot_id),
-            nonce: format!("{:016x}", identity.nonce),
-            abi: format!("{}.{}", identity.abi_major, identity.abi_minor),
-            backing: identity.backing.name(),
-        }
-    }
-}
-
-/// By which a time of CLOCK_MONOTONIC, as the events have, is told as wall time: the tap's own readings of both clocks.
-/// Absent where it had none yet.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Clocks {
-    pub begin: Option<ClockPoint>,
-    /// At this writing.
-    pub end: Option<ClockPoint>,
-}
-
-/// The head of `summary.json`.
-#[derive(Serialize)]
-pub(super) struct Summary<'a> {
-    pub format: &'static str,
-    pub version: u32,
-    /// False in a recording that was cut off: then everything here is as of the last time it was written.
-    pub complete: bool,
-    pub tap: &'a TapIdentity,
-    /// CLOCK_REALTIME at the start of the recording and at this writing, nanoseconds.
-    pub began_realtime_ns: u64,
-    pub written_realtime_ns: u64,
-    pub clock: Clocks,
-    pub snapshot: &'a Snapshot,
-}
-
-/// Plain data of ours always serializes; an empty object stands for the case that cannot be.
-pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_else(|_| b"{}".to_vec());
-    bytes.push(b'\n');
-    bytes
 }

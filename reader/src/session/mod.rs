@@ -17,6 +17,7 @@ mod wish;
 
 pub use notes::Remark;
 pub(crate) use notes::{is_trouble, of_the_tap};
+pub use report::Standing;
 pub(crate) use report::{clock, clock_point, cuda_version, kind_names, reason, state_name, totals};
 pub use sink::{EventSink, NoSink, StoredCubin};
 
@@ -217,6 +218,28 @@ impl Session {
     /// Everything known, as plain data.
     pub fn snapshot(&self, now: Now) -> Snapshot {
         report::snapshot(self, now)
+    }
+
+    /// The part of the snapshot that has no rows: cheap, however much was seen.
+    pub fn standing(&self, now: Now) -> Standing {
+        report::standing(self, now)
+    }
+
+    /// What the tap says of itself now, and which clock CUPTI reads: `wall` or `monotonic`.
+    pub(crate) fn versions(&self) -> (Status, &'static str) {
+        let status = self.attached.status();
+        let source = report::clock_source(&status);
+        (status, source)
+    }
+
+    /// How often each cubin was loaded so far, by its slot in the store.
+    pub fn loads(&self) -> Vec<(u32, u64)> {
+        self.model.modules.loads()
+    }
+
+    /// The process has ended, and had not said that it would: it was killed, it crashed, or it left by `_exit`.
+    pub fn was_killed(&self) -> bool {
+        self.ended && !self.cut && matches!(self.last_state, Some(State::Idle | State::Recording | State::BlackBox))
     }
 
     /// What a person wants to hear at once, each once: trouble, and what is not recorded as it was asked for. The

@@ -3,40 +3,70 @@
 use super::Session;
 use crate::clock::Now;
 use crate::model::ledger::Ledger;
-use crate::model::snapshot::{Clock, ClockPoint, Cost, Counts, Lost, ModuleCounts, Snapshot, Target};
+use crate::model::snapshot::{Clock, ClockPoint, Cost, Counts, Freshness, Lost, ModuleCounts, Snapshot, Target};
 use crate::symbols::escape::for_screen;
 use gputap_ringbuf::attach::Counters;
 use gputap_ringbuf::event::EventKind;
 use gputap_ringbuf::header::counters::Counter;
 use gputap_ringbuf::header::status::{ClockPoint as RawPoint, ClockSource, State, Status};
 
+/// How a session stands: what its snapshot says, without the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// As in [`Target`], as is the reason.
+    pub state: String,
+    pub reason: String,
+    pub counts: Counts,
+    pub module_counts: ModuleCounts,
+    pub freshness: Option<Freshness>,
+    pub cost: Cost,
+    pub clock: Clock,
+    pub notes: Vec<String>,
+    /// The segment was cut while it was read.
+    pub is_cut: bool,
+}
+
+pub(super) fn standing(session: &Session, now: Now) -> Standing {
+    let (status, counters) = latest(session);
+    let target = target(session, &status, now);
+    let (flags, modules, freshness) = session.model.standing();
+    Standing {
+        state: target.state,
+        reason: target.reason,
+        counts: Counts { flagged_times: flags.sum(), flags, ..ledger(session, &counters).balance() },
+        module_counts: ModuleCounts { bytes: modules.bytes, not_shown: modules.not_shown, ..module_counts(&counters) },
+        freshness,
+        cost: cost(&counters),
+        clock: clock(&status, &counters, session.clock_point()),
+        notes: super::notes::notes(session, &status, &counters, now),
+        is_cut: session.cut,
+    }
+}
+
 pub(super) fn snapshot(session: &Session, now: Now) -> Snapshot {
-    // After the lanes were drained: what was counted since is pending.
-    let fresh = if session.cut { None } else { super::figures(&session.attached) };
-    let (status, counters) = fresh.unwrap_or_else(|| session.figures.clone());
-    let model = session.model.snapshot(now);
+    let (status, _) = latest(session);
+    let Standing { counts, module_counts, freshness, cost, clock, notes, .. } = standing(session, now);
     Snapshot {
         target: target(session, &status, now),
         elapsed_ns: now.since_ns(session.began),
-        counts: Counts {
-            flagged_times: model.counts.flagged_times,
-            flags: model.counts.flags,
-            ..ledger(session, &counters).balance()
-        },
-        module_counts: ModuleCounts {
-            bytes: model.module_counts.bytes,
-            not_shown: model.module_counts.not_shown,
-            ..module_counts(&counters)
-        },
-        cost: cost(&counters),
+        counts,
+        module_counts,
+        freshness,
+        cost,
         cupti_crc_by: session
             .cubins
             .library()
             .map_or_else(String::new, |library| format!("{} (version {})", library.path.display(), library.version)),
-        clock: clock(&status, &counters, session.clock_point()),
-        notes: super::notes::notes(session, &status, &counters, now),
-        ..model
+        clock,
+        notes,
+        ..session.model.snapshot(now)
     }
+}
+
+/// After the lanes were drained: what was counted since is pending.
+fn latest(session: &Session) -> (Status, Counters) {
+    let fresh = if session.cut { None } else { super::figures(&session.attached) };
+    fresh.unwrap_or_else(|| session.figures.clone())
 }
 
 fn ledger(session: &Session, counters: &Counters) -> Ledger {
@@ -152,13 +182,18 @@ pub(crate) fn clock_point(RawPoint { monotonic_ns, realtime_ns, error_ns }: RawP
 
 pub(crate) fn clock(status: &Status, counters: &Counters, point: Option<ClockPoint>) -> Clock {
     Clock {
-        source: match status.clock_source {
-            ClockSource::Realtime => "wall",
-            ClockSource::Monotonic => "monotonic",
-        },
+        source: clock_source(status),
         point,
         steps: counters.get(Counter::ClockSteps),
         doubtful_times: counters.get(Counter::ClockDoubtful),
+    }
+}
+
+/// Which clock CUPTI reads.
+pub(crate) fn clock_source(status: &Status) -> &'static str {
+    match status.clock_source {
+        ClockSource::Realtime => "wall",
+        ClockSource::Monotonic => "monotonic",
     }
 }
 

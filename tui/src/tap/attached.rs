@@ -1,13 +1,12 @@
 //! An attached tap, recorded on the side or not.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
-use gputap_reader::recording::{Recorder, Written};
-use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError};
+use gputap_reader::recording::{Recorder, Recording};
+use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError, Standing};
 use gputap_ringbuf::attach::AttachError;
 use gputap_ringbuf::discover::Found;
 
@@ -54,9 +53,9 @@ impl Attached {
         Attached { session, recorder: None, progress: Progress::default() }
     }
 
-    /// From here on all that is read is written into `folder` too.
-    pub fn record_into(mut self, folder: &Path) -> Result<Attached> {
-        self.recorder = Some(Recorder::create(folder, &self.session, Now::read())?);
+    /// From here on all that is read is written too.
+    pub fn record_into(mut self, recording: &Recording) -> Result<Attached> {
+        self.recorder = Some(recording.recorder(&self.session, Now::read())?);
         Ok(self)
     }
 
@@ -67,6 +66,10 @@ impl Attached {
     /// To be told once each: trouble, and what is not recorded as it was asked for.
     pub fn remarks(&self) -> Vec<Remark> {
         self.session.remarks(Now::read())
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.session.standing(Now::read())
     }
 
     pub fn is_cut(&self) -> bool {
@@ -82,16 +85,16 @@ impl Source for Attached {
         loop {
             let now = Now::read();
             let stepped = match &mut self.recorder {
-                Some(recorder) => self.session.step(now, recorder),
+                Some(recorder) => {
+                    recorder.look(&self.session);
+                    self.session.step(now, recorder)
+                }
                 None => self.session.step(now, &mut NoSink),
             };
-            let session = &mut self.session;
+            let session = &self.session;
             let kept = stepped.and_then(|progress| {
                 self.progress = progress;
-                match &mut self.recorder {
-                    Some(recorder) => recorder.keep(now, || session.snapshot(now)),
-                    None => Ok(()),
-                }
+                self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.keep(now, session))
             });
             if let Err(error) = kept {
                 self.recorder = None;
@@ -115,10 +118,9 @@ impl Source for Attached {
         self.progress.pending_checksums
     }
 
-    fn finish(&mut self) -> Result<Option<Written>> {
-        let now = Now::read();
-        let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        Ok(Some(recorder.finish(&self.session.snapshot(now), now)?))
+    fn finish(&mut self) -> Result<()> {
+        let recorder = self.recorder.take();
+        Ok(recorder.map_or(Ok(()), |recorder| recorder.finish(Now::read(), &self.session))?)
     }
 
     fn discard(&mut self) {

@@ -1,4 +1,4 @@
-//! The taps of a job that was started from here: of the process itself and of all that it starts.
+//! The taps of a job that was started from here: of the process itself and of all that it starts. Or those of everybody.
 //!
 //! A process belongs to the job if it descends from the started one or carries the mark that the job's environment was
 //! given. Each alone has gaps: an orphan descends from nobody, and a process that writes its own title may overwrite
@@ -26,9 +26,7 @@ const LOOK_EVERYWHERE: Duration = Duration::from_millis(500);
 const MADE_WITHIN: Duration = Duration::from_secs(2);
 
 pub struct Family {
-    /// The process that was started.
-    root: u32,
-    mark: String,
+    whose: Whose,
     /// Segments that were there before or have been seen.
     known: HashSet<PathBuf>,
     /// Seen and not opened yet, with the time of the first sight.
@@ -38,24 +36,49 @@ pub struct Family {
     everywhere_at: Option<Instant>,
 }
 
+enum Whose {
+    /// The process that was started, and the mark that its children carry.
+    Job { root: u32, mark: String },
+    /// Everybody's on this machine who lives.
+    All,
+}
+
 impl Family {
+    /// Of all processes of the machine, as they come and go.
+    pub fn of_all() -> Family {
+        let (known, names) = (HashSet::new(), HashSet::new());
+        Family { whose: Whose::All, known, candidates: VecDeque::new(), names, everywhere_at: None }
+    }
+
     /// To be made before the job starts, so that older segments, of a process with the same pid say, are known.
     pub fn before(mark: String) -> Family {
         let known = discover::discover().into_iter().map(|found| found.segment).collect();
-        Family { root: 0, mark, known, candidates: VecDeque::new(), names: named_objects(), everywhere_at: None }
+        let whose = Whose::Job { root: 0, mark };
+        Family { whose, known, candidates: VecDeque::new(), names: named_objects(), everywhere_at: None }
     }
 
-    pub fn started(&mut self, root: u32) {
-        self.root = root;
+    pub fn started(&mut self, pid: u32) {
+        if let Whose::Job { root, .. } = &mut self.whose {
+            *root = pid;
+        }
     }
 
+    /// 0 where no process was started.
     pub fn root(&self) -> u32 {
-        self.root
+        match &self.whose {
+            Whose::Job { root, .. } => *root,
+            Whose::All => 0,
+        }
+    }
+
+    /// It was started from here: what it leaves is ours to remove.
+    pub fn is_a_job(&self) -> bool {
+        matches!(self.whose, Whose::Job { .. })
     }
 
     /// Looks for taps that are new; once the job has ended (`gone`), for what it left behind.
     pub fn look(&mut self, now: Instant, gone: bool) {
-        let mut found: Vec<Found> = discover::find(self.root).into_iter().collect();
+        let mut found: Vec<Found> = discover::find(self.root()).into_iter().collect();
         let names = named_objects();
         let appeared = !names.is_subset(&self.names);
         self.names = names;
@@ -93,23 +116,25 @@ impl Family {
     /// Of a dead process only the pid is left to tell by; that of the root cannot have been given to another while we
     /// have not waited for it, and older segments are known.
     fn has(&self, found: &Found) -> bool {
-        found.local && self.has_local(found)
+        match &self.whose {
+            Whose::All => found.alive,
+            Whose::Job { root, mark } => {
+                let is_of_it = || descends(found.pid, *root) || is_marked(found.pid, mark);
+                found.local && (found.pid == *root || (found.alive && is_of_it()))
+            }
+        }
     }
+}
 
-    fn has_local(&self, found: &Found) -> bool {
-        found.pid == self.root || (found.alive && (self.descends(found.pid) || self.is_marked(found.pid)))
-    }
+fn descends(pid: u32, root: u32) -> bool {
+    let parents = std::iter::successors(Some(pid), |&pid| parent_of(pid));
+    parents.take(GENERATIONS_MAX).any(|pid| pid == root)
+}
 
-    fn descends(&self, pid: u32) -> bool {
-        let parents = std::iter::successors(Some(pid), |&pid| parent_of(pid));
-        parents.take(GENERATIONS_MAX).any(|pid| pid == self.root)
-    }
-
-    fn is_marked(&self, pid: u32) -> bool {
-        let marked = format!("{LAUNCH}={}", self.mark);
-        fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|variables| variables.split(|&byte| byte == 0).any(|variable| variable == marked.as_bytes()))
-    }
+fn is_marked(pid: u32, mark: &str) -> bool {
+    let marked = format!("{LAUNCH}={mark}");
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|variables| variables.split(|&byte| byte == 0).any(|variable| variable == marked.as_bytes()))
 }
 
 fn named_objects() -> HashSet<OsString> {
@@ -131,12 +156,10 @@ mod tests {
 
     #[test]
     fn tells_descendants_from_strangers() {
-        let mut family = Family::before("none".into());
         let own = std::process::id();
-        family.started(parent_of(own).unwrap());
-        assert!(family.descends(own));
-        family.started(own);
-        assert!(!family.descends(parent_of(own).unwrap()));
-        assert!(!family.is_marked(own));
+        let parent = parent_of(own).unwrap();
+        assert!(descends(own, parent));
+        assert!(!descends(parent, own));
+        assert!(!is_marked(own, "none"));
     }
 }

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::{Snapshot, Target};
 use gputap_reader::process::{Liveness, liveness, start_time_ticks};
-use gputap_reader::recording::Written;
 use gputap_ringbuf::discover::Found;
 
 use super::{Family, Source};
@@ -66,7 +65,8 @@ where
             self.family.forget_the_dead();
         }
         if let Some(opened) = self.family.open_next(now, &mut self.attach) {
-            self.tap = Some(opened?);
+            let before = self.tap.replace(opened?);
+            before.map_or(Ok(()), |mut tap| tap.finish())?;
         }
         Ok(())
     }
@@ -120,8 +120,8 @@ where
         self.tap.as_ref().map_or(0, |tap| tap.pending_checksums())
     }
 
-    fn finish(&mut self) -> Result<Option<Written>> {
-        self.tap.as_mut().map_or(Ok(None), |tap| tap.finish())
+    fn finish(&mut self) -> Result<()> {
+        self.tap.as_mut().map_or(Ok(()), |tap| tap.finish())
     }
 
     fn discard(&mut self) {

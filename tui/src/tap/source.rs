@@ -1,7 +1,6 @@
 //! Where snapshots come from.
 
 use gputap_reader::model::snapshot::Snapshot;
-use gputap_reader::recording::Written;
 
 use crate::error::Result;
 
@@ -19,8 +18,8 @@ pub trait Source {
     /// Checksums that another process still computes.
     fn pending_checksums(&self) -> usize;
 
-    /// Completes what is recorded on the side, if anything is.
-    fn finish(&mut self) -> Result<Option<Written>>;
+    /// Ends what is recorded of it on the side, if anything is.
+    fn finish(&mut self) -> Result<()>;
 
     /// Removes what a process that has ended left in shared memory: for whoever started it and has seen it all.
     fn discard(&mut self);

@@ -24,7 +24,7 @@ pub struct Limits {
     pub segment_ns: u64,
     /// Of all segments of this process; the oldest are removed. 0: no limit.
     pub keep_bytes: u64,
-    /// Segments whose last event is older than this are removed, until [`Writer::keep_all`]. 0: none.
+    /// Segments that ended longer ago than this are removed, until [`Writer::keep_all`]. 0: none.
     pub keep_ns: u64,
     /// Events wait for no longer than this before they are written.
     pub block_ns: u64,
@@ -57,11 +57,20 @@ pub struct Written {
     pub removed_events: u64,
 }
 
+/// A segment file, with what is in it so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFile {
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub events: u64,
+}
+
 struct Finished {
-    path: PathBuf,
-    bytes: u64,
-    events: u64,
-    last_ns: u64,
+    file: SegmentFile,
+    /// When the next one was begun. Times of events may be anything.
+    ended_ns: u64,
+    /// Its age does not matter any more.
+    pinned: bool,
 }
 
 /// Writes the segments of one process into a folder of its own. After an error it writes nothing more.
@@ -124,6 +133,11 @@ impl Writer {
     /// The mangled name of a kernel, before the first event that refers to it.
     pub fn name(&mut self, id: u32, mangled: &[u8]) {
         self.names.insert(id, (KERNEL_NAME, mangled.into()));
+    }
+
+    /// The name or text of an id, as it was given.
+    pub fn name_of(&self, id: u32) -> Option<&[u8]> {
+        self.names.get(&id).map(|(_, bytes)| &**bytes)
     }
 
     /// Any other text, of an NVTX range, say, before the first event that refers to it.
@@ -192,15 +206,48 @@ impl Writer {
         self.limits.keep_ns = 0;
     }
 
-    /// From now on segments older than `keep_ns` are removed again.
-    pub fn keep_last(&mut self, keep_ns: u64) {
+    /// What there is stays; of what comes, segments older than `keep_ns` are removed again.
+    ///
+    /// # Errors
+    /// The segment of so far could not be written to its end.
+    pub fn keep_last(&mut self, keep_ns: u64) -> Result<(), WriteError> {
+        self.write_batches()?;
+        if self.segment.as_ref().is_some_and(|segment| segment.events > 0) {
+            self.begin_segment()?;
+        }
+        self.finished.iter_mut().for_each(|segment| segment.pinned = true);
         self.limits.keep_ns = keep_ns;
+        Ok(())
+    }
+
+    /// Segments end at so many bytes from now on.
+    pub fn set_segment_bytes(&mut self, bytes: u64) {
+        self.limits.segment_bytes = bytes;
+    }
+
+    /// When its oldest segment ended; None where there is only the one that is being written.
+    pub fn oldest_ended_ns(&self) -> Option<u64> {
+        self.finished.front().map(|segment| segment.ended_ns)
+    }
+
+    /// Removes the oldest segment that has ended, however old it is.
+    ///
+    /// # Errors
+    /// The file could not be removed.
+    pub fn remove_oldest(&mut self) -> Result<(), WriteError> {
+        self.remove(0)
+    }
+
+    /// All segments that are there, in order.
+    pub fn segments(&self) -> Vec<SegmentFile> {
+        let open = self.segment.as_ref().map(Segment::to_file);
+        self.finished.iter().map(|segment| segment.file.clone()).chain(open).collect()
     }
 
     pub fn written(&self) -> Written {
         let open = self.segment.as_ref().map_or(0, Segment::bytes);
         Written {
-            bytes: open + self.finished.iter().map(|segment| segment.bytes).sum::<u64>(),
+            bytes: open + self.finished.iter().map(|segment| segment.file.bytes).sum::<u64>(),
             segments: self.finished.len() as u32 + u32::from(self.segment.is_some()),
             ..self.written
         }
@@ -238,12 +285,7 @@ impl Writer {
 
     fn end_segment(&mut self) -> Result<(), WriteError> {
         let Some(segment) = self.segment.take() else { return Ok(()) };
-        let finished = Finished {
-            path: segment.path().to_owned(),
-            bytes: segment.bytes(),
-            events: segment.events,
-            last_ns: segment.last_ns,
-        };
+        let finished = Finished { file: segment.to_file(), ended_ns: self.now_ns, pinned: false };
         self.syncing.hand_over(segment);
         self.finished.push_back(finished);
         Ok(())
@@ -251,17 +293,25 @@ impl Writer {
 
     /// The newest segment always stays.
     fn remove_old(&mut self) -> Result<(), WriteError> {
-        while let Some(oldest) = self.finished.front() {
-            let too_much = self.limits.keep_bytes > 0 && self.written().bytes > self.limits.keep_bytes;
-            let too_old = self.limits.keep_ns > 0 && oldest.last_ns.saturating_add(self.limits.keep_ns) < self.now_ns;
-            if !too_much && !too_old {
-                break;
-            }
-            std::fs::remove_file(&oldest.path).map_err(WriteError::of("remove", &oldest.path))?;
-            self.written.removed_segments += 1;
-            self.written.removed_events += oldest.events;
-            self.finished.pop_front();
+        while self.limits.keep_bytes > 0 && !self.finished.is_empty() && self.written().bytes > self.limits.keep_bytes {
+            self.remove(0)?;
         }
+        let (keep_ns, now_ns) = (self.limits.keep_ns, self.now_ns);
+        let is_too_old = |segment: &Finished| !segment.pinned && segment.ended_ns.saturating_add(keep_ns) < now_ns;
+        while keep_ns > 0
+            && let Some(at) = self.finished.iter().position(is_too_old)
+        {
+            self.remove(at)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, at: usize) -> Result<(), WriteError> {
+        let Some(Finished { file, .. }) = self.finished.get(at) else { return Ok(()) };
+        std::fs::remove_file(&file.path).map_err(WriteError::of("remove", &file.path))?;
+        self.written.removed_segments += 1;
+        self.written.removed_events += file.events;
+        self.finished.remove(at);
         Ok(())
     }
 
@@ -274,7 +324,7 @@ impl Writer {
             format::seal(&mut self.block, Kind::Events, *kind as u16, count, times, &self.payload);
             if let Some(segment) = &mut self.segment {
                 segment.append(&self.block)?;
-                segment.has_events(u64::from(count), times);
+                segment.has_events(u64::from(count));
             }
         }
         self.batches.begin_again();

@@ -1,6 +1,6 @@
 //! One segment file that is being written.
 
-use super::Limits;
+use super::{Limits, SegmentFile};
 use crate::WriteError;
 use crate::format::segment_head;
 use std::fs::File;
@@ -13,27 +13,33 @@ pub struct Segment {
     bytes: u64,
     began_ns: u64,
     pub events: u64,
-    pub last_ns: u64,
 }
 
 impl Segment {
     pub fn create(path: &Path, number: u32, now_ns: u64) -> Result<Segment, WriteError> {
-        let file = File::create_new(path).map_err(WriteError::of("make", path))?;
-        let mut segment = Segment { path: path.to_owned(), file, bytes: 0, began_ns: now_ns, events: 0, last_ns: 0 };
+        let file = File::options().append(true).create_new(true).open(path).map_err(WriteError::of("make", path))?;
+        let mut segment = Segment { path: path.to_owned(), file, bytes: 0, began_ns: now_ns, events: 0 };
         segment.append(&segment_head(number))?;
         Ok(segment)
     }
 
     /// One write a block: what a kill leaves is a cut, never a hole.
     pub fn append(&mut self, block: &[u8]) -> Result<(), WriteError> {
-        self.file.write_all(block).map_err(WriteError::of("write", &self.path))?;
+        if let Err(error) = self.file.write_all(block) {
+            // A part of it may be there. Cutting works on a full disk, too; where it does not, readers stop at the part.
+            let _ = self.file.set_len(self.bytes);
+            return Err(WriteError::of("write", &self.path)(error));
+        }
         self.bytes += block.len() as u64;
         Ok(())
     }
 
-    pub fn has_events(&mut self, count: u64, times: [u64; 2]) {
+    pub fn to_file(&self) -> SegmentFile {
+        SegmentFile { path: self.path.clone(), bytes: self.bytes, events: self.events }
+    }
+
+    pub fn has_events(&mut self, count: u64) {
         self.events += count;
-        self.last_ns = self.last_ns.max(times[1]);
     }
 
     pub fn is_full(&self, limits: &Limits, now_ns: u64) -> bool {

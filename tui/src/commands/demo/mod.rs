@@ -9,7 +9,9 @@ use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use gputap_payload::PayloadDir;
+use gputap_reader::clock::Now;
 use gputap_reader::crc::{Candidate, CuptiCrc, Deadlines, Program};
+use gputap_reader::recording::{Recording, Settings};
 use gputap_reader::session::Options;
 use gputap_ringbuf::discover::Found;
 use gputap_ringbuf::event::BASIC_KINDS;
@@ -34,8 +36,10 @@ const HEADLESS_SECONDS: f64 = 5.0;
 
 pub fn run(arguments: &Demo, theme: Theme) -> Result<ExitCode> {
     let folder = arguments.output.as_deref().map(Folder::prepare).transpose()?;
+    let create = |folder: &Folder| Recording::create(folder.path(), Settings::default(), Now::read());
+    let recording = folder.as_ref().map(create).transpose()?;
     let payload = gputap_payload::install_into_user_folder()?;
-    let demo = Stage { arguments, payload, folder };
+    let demo = Stage { arguments, payload, folder, recording };
     if arguments.headless || arguments.json {
         headless::run(&demo)
     } else if terminal::is_interactive() {
@@ -50,6 +54,7 @@ struct Stage<'a> {
     arguments: &'a Demo,
     payload: PayloadDir,
     folder: Option<Folder>,
+    recording: Option<Recording>,
 }
 
 impl Stage<'_> {
@@ -116,18 +121,23 @@ impl Stage<'_> {
         let crc = |program| CuptiCrc::new(program, vec![library], Deadlines::default());
         let options = Options { cupti_crc: Program::this_binary().ok().map(crc), ..Options::all() };
         let attached = Attached::open_with(found, options)?;
-        Ok(Box::new(match &self.folder {
-            Some(folder) => attached.record_into(folder.path())?,
+        Ok(Box::new(match &self.recording {
+            Some(recording) => attached.record_into(recording)?,
             None => attached,
         }))
     }
 
     fn finish(&self, source: &mut dyn Source) -> Result<()> {
-        if let Some(written) = source.finish()? {
-            let (events, folder) = (text::count(written.events), written.dir.display());
-            remark(&format!("recorded {events} events and {} cubins into {folder}", written.cubins));
-        } else if let Some(folder) = &self.folder {
-            folder.remove_if_empty();
+        source.finish()?;
+        if let (Some(recording), Some(folder)) = (&self.recording, &self.folder) {
+            let written = recording.written();
+            if written.segments == 0 {
+                folder.remove_if_empty();
+            } else {
+                let written = recording.finish(Now::read())?;
+                let (events, folder) = (text::count(written.events), written.dir.display());
+                remark(&format!("recorded {events} events and {} cubins into {folder}", written.cubins));
+            }
         }
         source.discard();
         Ok(())

@@ -1,31 +1,43 @@
-//! `gputap record`: write what a job does into a folder, and stay out of its way.
+//! `gputap record`: write what jobs do into a folder, and stay out of their way.
 
 mod folder;
+mod post_mortem;
 mod recordings;
+mod tap;
 
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
+use gputap_reader::recording::{Settings, Triggers};
 use gputap_reader::session::REST;
 
-use crate::cli::Record;
+use crate::cli::{Keeping, Record};
 use crate::error::Result;
 use crate::job::{Waiter, code_of, words_for};
 use crate::launch::{self, Prepared};
 use crate::output::remark;
 use crate::signals::Signals;
-use crate::tap::{Attached, Choice, choose};
+use crate::tap::{Attached, Choice, Family, choose};
 use crate::view::Theme;
 pub use folder::Folder;
 use recordings::Recordings;
 
-/// Short, since a process of the job may live for little longer.
 /// For what a job left behind, and for checksums that are still computed.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
 pub fn run(arguments: &Record, theme: Theme) -> Result<ExitCode> {
+    if let Some(whose) = &arguments.post_mortem {
+        return post_mortem::run(whose, arguments);
+    }
     if !arguments.target.job.is_empty() {
         return run_job(arguments);
+    }
+    if arguments.all {
+        let recordings = Recordings::of(folder(arguments)?, settings(&arguments.keeping))?;
+        let recordings = recordings.following(Family::of_all(), arguments.wish.kinds());
+        let into = arguments.output.display();
+        remark(&format!("recording every tap of this machine into {into}; ^C ends it"));
+        return run_until_the_end(recordings, arguments);
     }
     let attached = match arguments.target.pid {
         Some(pid) => Attached::to_pid(pid, arguments.wish.kinds())?,
@@ -34,20 +46,35 @@ pub fn run(arguments: &Record, theme: Theme) -> Result<ExitCode> {
             Choice::Nobody => return Ok(ExitCode::SUCCESS),
         },
     };
-    run_attached(attached, arguments)
+    let mut recordings = Recordings::of(folder(arguments)?, settings(&arguments.keeping))?;
+    remark(&format!("recording pid {} into {}; ^C ends it", attached.pid(), arguments.output.display()));
+    recordings.add(attached)?;
+    run_until_the_end(recordings, arguments)
 }
 
-fn run_attached(attached: Attached, arguments: &Record) -> Result<ExitCode> {
+fn folder(arguments: &Record) -> Result<Folder> {
+    Folder::prepare(&arguments.output)
+}
+
+fn settings(keeping: &Keeping) -> Settings {
+    let triggers = (!keeping.triggers.is_empty()).then(|| Triggers {
+        triggers: keeping.triggers.clone(),
+        last_ns: keeping.last,
+        after_ns: keeping.after,
+        once: keeping.once,
+    });
+    Settings { max_bytes: keeping.max_size, filter: keeping.filter.clone(), triggers }
+}
+
+/// Of processes that are not ours: until they have ended, or somebody ends it.
+fn run_until_the_end(mut recordings: Recordings, arguments: &Record) -> Result<ExitCode> {
     let signals = Signals::all()?;
-    let folder = Folder::prepare(&arguments.output)?;
-    let attached = attached.record_into(folder.path())?;
-    remark(&format!("recording pid {} into {}; ^C ends it", attached.pid(), folder.path().display()));
-    let until = until(arguments.duration);
-    let mut recordings = Recordings::of_one(folder, attached);
+    let end = until(arguments.duration);
     let signal = loop {
         let more = recordings.step();
         let signal = signals.ending();
-        if signal.is_some() || recordings.ended() || until.is_some_and(|until| Instant::now() >= until) {
+        let is_time = end.is_some_and(|end| Instant::now() >= end);
+        if signal.is_some() || is_time || recordings.is_over() {
             break signal;
         }
         if !more {
@@ -68,7 +95,7 @@ fn run_job(arguments: &Record) -> Result<ExitCode> {
     let kinds = arguments.wish.kinds();
     let Prepared { job, mut family } =
         launch::prepare(&arguments.target.job, arguments.launch.replace_injection, kinds)?;
-    let folder = Folder::prepare(&arguments.output)?;
+    let folder = folder(arguments)?;
     let signals = Signals::all()?;
     let child = match job.spawn() {
         Ok(child) => child,
@@ -79,7 +106,7 @@ fn run_job(arguments: &Record) -> Result<ExitCode> {
     };
     family.started(child.id());
     let waiter = Waiter::new(child);
-    let mut recordings = Recordings::of_job(folder, family, kinds);
+    let mut recordings = Recordings::of(folder, settings(&arguments.keeping))?.following(family, kinds);
     let status = follow(&waiter, &signals, &mut recordings, arguments.duration)?;
     recordings.job_ended();
     recordings.settle(DRAIN_WITHIN, true);
@@ -103,7 +130,7 @@ fn follow(
         if recordings.has_begun() {
             end = end.or_else(|| until(duration.take()));
         }
-        if end.is_some_and(|end| Instant::now() >= end) {
+        if end.is_some_and(|end| Instant::now() >= end) || recordings.is_over() {
             end = None;
             recordings.settle(Duration::from_secs(1), false);
             recordings.finish();

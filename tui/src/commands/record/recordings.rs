@@ -1,83 +1,80 @@
-//! What is being recorded: one tap, or all those of a job. The first goes into the folder itself, each further one into
-//! a folder below it named by its pid.
+//! What is being recorded: one tap, those of a job, or all of the machine, into one folder.
 
 use std::time::{Duration, Instant};
 
-use gputap_reader::model::snapshot::Snapshot;
-use gputap_reader::recording::Written;
-use gputap_reader::session::Remark;
+use gputap_reader::clock::Now;
+use gputap_reader::recording::{Recording, Settings};
 use gputap_ringbuf::discover::Found;
 
 use super::Folder;
+use super::tap::Tap;
 use crate::error::Result;
 use crate::output::remark;
 use crate::tap::{Attached, Family, Source};
-use crate::text::table;
 
-/// A job with more tapped processes than this has its later ones left out, with a word.
+/// More tapped processes than this at a time are left out, with a word.
 const TAPS_MAX: usize = 256;
 const LOOK: Duration = Duration::from_millis(20);
 /// Something may cease to be had later: another reader comes.
 const TELL: Duration = Duration::from_millis(500);
-const KERNELS_IN_SUMMARY: usize = 10;
+/// Processes that are summed up in full; the others get a line.
+const SUMMARIES_MAX: usize = 16;
 
 pub struct Recordings {
     folder: Folder,
+    recording: Recording,
     family: Option<Family>,
     /// What is asked of the taps that are still to be opened.
     kinds: u64,
     look_at: Option<Instant>,
     tell_at: Option<Instant>,
+    /// Those whose processes live, or have not been read to their end.
     taps: Vec<Tap>,
+    begun: bool,
+    /// Of processes that have ended, told at the end.
+    summaries: Vec<String>,
+    triggers_told: u64,
     complete: bool,
     finished: bool,
-}
-
-struct Tap {
-    attached: Attached,
-    /// What a person has been told about.
-    told: Vec<String>,
-}
-
-impl Tap {
-    fn new(attached: Attached) -> Tap {
-        Tap { attached, told: Vec::new() }
-    }
-
-    /// Says what is not as it was asked for, each once.
-    fn tell(&mut self) {
-        for Remark { about, words } in self.attached.remarks() {
-            if !self.told.contains(&about) {
-                remark(&format!("pid {}: {}", self.attached.pid(), crate::text::clean(&words)));
-                self.told.push(about);
-            }
-        }
-    }
+    last_seconds: Option<u64>,
 }
 
 impl Recordings {
-    pub fn of_one(folder: Folder, attached: Attached) -> Recordings {
-        let taps = vec![Tap::new(attached)];
-        Recordings {
+    pub fn of(folder: Folder, settings: Settings) -> Result<Recordings> {
+        let last_seconds = settings.triggers.as_ref().map(|triggers| triggers.last_ns / 1_000_000_000);
+        let recording = Recording::create(folder.path(), settings, Now::read())?;
+        Ok(Recordings {
             folder,
+            recording,
             family: None,
             kinds: 0,
             look_at: None,
             tell_at: None,
-            taps,
+            taps: Vec::new(),
+            begun: false,
+            summaries: Vec::new(),
+            triggers_told: 0,
             complete: true,
             finished: false,
-        }
+            last_seconds,
+        })
     }
 
-    pub fn of_job(folder: Folder, family: Family, kinds: u64) -> Recordings {
-        let (family, taps) = (Some(family), Vec::new());
-        Recordings { folder, family, kinds, look_at: None, tell_at: None, taps, complete: true, finished: false }
+    /// Takes the taps of `family` as they come.
+    pub fn following(mut self, family: Family, kinds: u64) -> Recordings {
+        (self.family, self.kinds) = (Some(family), kinds);
+        self
+    }
+
+    pub fn add(&mut self, attached: Attached) -> Result<()> {
+        self.taps.push(Tap::new(attached.record_into(&self.recording)?));
+        self.begun = true;
+        Ok(())
     }
 
     /// Gives whether there is more to take at once.
     pub fn step(&mut self) -> bool {
-        if self.finished {
+        if self.finished || self.recording.has_failed() {
             return false;
         }
         let now = Instant::now();
@@ -90,20 +87,30 @@ impl Recordings {
             self.taps.iter_mut().for_each(Tap::tell);
         }
         let mut more = false;
+        let mut stepped: Result<()> = self.recording.step(Now::read()).map_err(Into::into);
         for tap in &mut self.taps {
             match tap.attached.step() {
                 Ok(tap_has_more) => more |= tap_has_more,
-                Err(error) => {
-                    self.complete = false;
-                    remark(&format!("{error}: the recording of pid {} ends here, the job goes on", tap.attached.pid()));
-                }
+                Err(error) => stepped = stepped.and(Err(error)),
             }
         }
+        if let Err(error) = stepped {
+            self.complete = false;
+            remark(&format!("{error}: the recording ends here; what is recorded goes on"));
+        }
+        self.tell_trigger();
+        self.finish_those_that_are_done();
         more
     }
 
     pub fn has_begun(&self) -> bool {
-        !self.taps.is_empty()
+        self.begun
+    }
+
+    /// Nothing more is to come: the processes have ended, the trigger has fired, or something could not be written.
+    pub fn is_over(&self) -> bool {
+        let ended = || self.family.is_none() && self.taps.iter().all(|tap| tap.attached.ended());
+        !self.finished && (self.recording.has_failed() || self.recording.is_over() || ended())
     }
 
     /// Taps that were left by processes which had ended before they were seen.
@@ -113,15 +120,11 @@ impl Recordings {
         }
     }
 
-    pub fn ended(&self) -> bool {
-        self.taps.iter().all(|tap| tap.attached.ended())
-    }
-
     /// Reads on until all checksums are there and, where `to_the_end`, everything that a job left has been read; for a
     /// bounded time.
     pub fn settle(&mut self, within: Duration, to_the_end: bool) {
         let deadline = Instant::now() + within;
-        while !self.finished && Instant::now() < deadline {
+        while !self.finished && !self.recording.has_failed() && Instant::now() < deadline {
             let more = self.step();
             let is_pending = |tap: &Tap| tap.attached.pending_checksums() > 0;
             let reads_on = |tap: &Tap| to_the_end && !tap.attached.ended();
@@ -139,26 +142,33 @@ impl Recordings {
         if std::mem::replace(&mut self.finished, true) {
             return self.complete;
         }
-        if self.taps.is_empty() {
-            self.folder.remove_if_empty();
-            remark("nothing was recorded: no process of the job loaded the tap, so none of them used the GPU");
+        for tap in std::mem::take(&mut self.taps) {
+            self.finish_tap(tap);
         }
-        for tap in &mut self.taps {
-            tap.tell();
-            let snapshot = tap.attached.snapshot();
-            match tap.attached.finish() {
-                Ok(Some(written)) => {
-                    self.complete &= !tap.attached.is_cut();
-                    remark(&summary(&snapshot, &written, &tap.told));
-                    if self.family.is_some() {
-                        tap.attached.discard();
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    self.complete = false;
-                    remark(&error.to_string());
-                }
+        if !self.begun {
+            self.folder.remove_if_empty();
+            remark("nothing was recorded: no process loaded the tap, so none of them used the GPU");
+            return self.complete;
+        }
+        let finished = self.recording.finish(Now::read());
+        self.summaries.drain(..).for_each(|summary| remark(&summary));
+        if let (Some(seconds), 0) = (self.last_seconds, self.triggers_told) {
+            remark(&format!("no trigger fired: the last {seconds} s are kept"));
+        }
+        match finished {
+            Ok(written) => {
+                self.complete &= written.complete;
+                remark(&format!(
+                    "recorded {} events and {} cubins, {} in all, into {}",
+                    crate::text::count(written.events),
+                    crate::text::count(written.cubins),
+                    crate::text::bytes(written.bytes),
+                    written.dir.display()
+                ));
+            }
+            Err(error) => {
+                self.complete = false;
+                remark(&error.to_string());
             }
         }
         self.complete
@@ -169,16 +179,61 @@ impl Recordings {
         self.taps.clear();
     }
 
+    fn tell_trigger(&mut self) {
+        let Some((count, firing)) = self.recording.last_firing() else { return };
+        if std::mem::replace(&mut self.triggers_told, count) != count {
+            remark(&format!("trigger: pid {}: {}", firing.pid, crate::text::clean(&firing.why)));
+        }
+    }
+
+    fn finish_those_that_are_done(&mut self) {
+        for at in (0..self.taps.len()).rev() {
+            if self.taps[at].is_done() {
+                let tap = self.taps.remove(at);
+                self.finish_tap(tap);
+            }
+        }
+    }
+
+    fn finish_tap(&mut self, mut tap: Tap) {
+        tap.tell();
+        self.sum_up(&mut tap);
+        self.complete &= !tap.attached.is_cut();
+        if let Err(error) = tap.attached.finish() {
+            self.complete = false;
+            remark(&error.to_string());
+        }
+        if self.family.as_ref().is_some_and(Family::is_a_job) && !self.recording.has_failed() {
+            tap.attached.discard();
+        }
+    }
+
+    /// Of others' processes at once, which may come and go for days; of a job's at its end.
+    fn sum_up(&mut self, tap: &mut Tap) {
+        let are_others = self.family.as_ref().is_some_and(|family| !family.is_a_job());
+        if are_others {
+            return remark(&tap.line());
+        }
+        let is_one_more = self.summaries.len() >= SUMMARIES_MAX;
+        let snapshot = tap.attached.snapshot();
+        self.summaries.push(if is_one_more { tap.line() } else { tap.summary(&snapshot) });
+    }
+
     fn look(&mut self, now: Instant, gone: bool) {
         let Some(family) = &mut self.family else { return };
         family.look(now, gone);
-        let (folder, taps, kinds) = (&self.folder, &mut self.taps, self.kinds);
-        while let Some(opened) = family.open_next(now, |found| open(found, folder, taps, kinds)) {
+        let is_a_job = family.is_a_job();
+        let (recording, taps, kinds) = (&self.recording, &mut self.taps, self.kinds);
+        while let Some(opened) = family.open_next(now, |found| open(found, recording, taps, kinds)) {
             match opened {
-                Ok(Some(tap)) => taps.push(tap),
+                Ok(Some(tap)) => {
+                    taps.push(tap);
+                    self.begun = true;
+                }
                 Ok(None) => self.complete = false,
                 Err(error) => {
-                    self.complete = false;
+                    // Whoever asks for all gets all that may be read.
+                    self.complete &= !is_a_job && !recording.has_failed();
                     remark(&error.to_string());
                 }
             }
@@ -186,40 +241,11 @@ impl Recordings {
     }
 }
 
-fn open(found: &Found, folder: &Folder, taps: &[Tap], kinds: u64) -> Result<Option<Tap>> {
+fn open(found: &Found, recording: &Recording, taps: &[Tap], kinds: u64) -> Result<Option<Tap>> {
     if taps.len() >= TAPS_MAX {
-        remark(&format!("pid {} is not recorded: {TAPS_MAX} processes of the job are already", found.pid));
+        remark(&format!("pid {} is not recorded: {TAPS_MAX} processes are already", found.pid));
         return Ok(None);
     }
     let attached = Attached::open(found, kinds)?;
-    let path = match taps.len() {
-        0 => folder.path().to_owned(),
-        _ => folder.path().join(format!("pid-{}", found.pid)),
-    };
-    Ok(Some(Tap::new(attached.record_into(&path)?)))
-}
-
-/// `told`: notes that a person has read already.
-fn summary(snapshot: &Snapshot, written: &Written, told: &[String]) -> String {
-    let target = &snapshot.target;
-    let mut text = format!("pid {} {}\n", target.pid, crate::text::clean(&target.command));
-    if !target.reason.is_empty() {
-        text += &format!("the tap is {}: {}\n", target.state, crate::text::clean(&target.reason));
-    }
-    if !snapshot.kernels.is_empty() {
-        text += &table::kernels(&snapshot.kernels, KERNELS_IN_SUMMARY);
-    }
-    text += &table::others(snapshot);
-    text += &(crate::text::loss::line(&snapshot.counts) + "\n");
-    for note in snapshot.notes.iter().filter(|note| !told.contains(note)) {
-        text += &format!("note: {}\n", crate::text::clean(note));
-    }
-    text += &format!(
-        "recorded {} events and {} cubins, {} in all, into {}\n",
-        crate::text::count(written.events),
-        crate::text::count(written.cubins),
-        crate::text::bytes(written.bytes),
-        written.dir.display()
-    );
-    text
+    Ok(Some(Tap::new(attached.record_into(recording)?)))
 }
