@@ -29,6 +29,8 @@ pub enum Error {
     Session(#[from] gputap_reader::session::SessionError),
     #[error(transparent)]
     Record(#[from] gputap_reader::recording::RecordError),
+    #[error(transparent)]
+    Report(#[from] gputap_report::ReportError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
     #[error("gputap cannot find its own binary: {source}")]
@@ -56,7 +58,7 @@ impl Error {
     /// 2 where the command line has to say more, as for any other misuse of it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::SeveralTaps { .. } => 2,
+            Error::SeveralTaps { .. } | Error::Report(_) => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,
