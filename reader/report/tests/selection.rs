@@ -3,6 +3,7 @@
 mod support;
 
 use gputap_report::{Moment, Options, Report, ReportError};
+use gputap_ringbuf::event::{Event, MemoryEvent};
 use gputap_sample::{BEGAN_NS, Sample, is_timed};
 use support::*;
 
@@ -68,6 +69,32 @@ fn neighbouring_times_add_up() {
         "memory from before is still in use: {high:?}"
     );
     assert!(high.iter().all(|&bytes| bytes > 80 * (2 << 20)), "{high:?}");
+}
+
+/// What was allocated before is in use, and what was given back before is not in the high water.
+#[test]
+fn memory_has_the_high_water_of_the_time_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = |ms: u64, operation: u8, address: u64, bytes: u64| {
+        let time_ns = BEGAN_NS + ms * 1_000_000;
+        Event::Memory(MemoryEvent { time_ns, operation, address, bytes, memory_kind: 3, ..MemoryEvent::default() })
+    };
+    let events = [
+        memory(1, 1, 0x1000, 100),
+        memory(2, 1, 0x2000, 50),
+        memory(3, 2, 0x1000, 100),
+        kernel(1, 10, 20),
+        memory(30, 1, 0x3000, 7),
+        memory(40, 2, 0x2000, 50),
+        kernel(1, 50, 60),
+    ];
+    by_hand(dir.path(), 1, &events, ended());
+    for (from, to, high_water_bytes, in_use_bytes) in
+        [("0", "1", 150, 7), ("0.005", "0.025", 50, 50), ("0.005", "0.055", 57, 7), ("0.045", "0.055", 7, 7)]
+    {
+        let row = between(dir.path(), from, to).unwrap().memory[0].clone();
+        assert_eq!((row.high_water_bytes, row.in_use_bytes), (high_water_bytes, in_use_bytes), "{from} {to}");
+    }
 }
 
 #[test]
