@@ -106,7 +106,7 @@ pub fn gather(processes: &[Recorded], clocks: &Clocks, limits: &[Option<[u64; 2]
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        (1..cores.min(groups.len()).min(THREADS_MAX)).for_each(|_| drop(scope.spawn(&work)));
+        (1..cores.min(groups.len()).min(THREADS_MAX)).for_each(|_| drop(scope.spawn(work)));
         work();
     });
     ordered.into_inner().unwrap_or_else(PoisonError::into_inner).sum

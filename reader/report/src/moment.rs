@@ -12,11 +12,11 @@ pub struct Moment {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
     /// Since the recording began.
-    SinceStartNs(u64),
+    SinceStart { ns: u64 },
     /// Of a day in UTC: the first such time after the recording began.
-    OfDayNs(u64),
+    OfDay { ns: u64 },
     /// Nanoseconds since 1970.
-    WallNs(u64),
+    Wall { ns: u64 },
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -35,9 +35,9 @@ impl Moment {
     /// Nanoseconds since 1970, in a recording that began at `began_ns`.
     pub fn wall_ns(&self, began_ns: u64) -> u64 {
         match self.when {
-            When::SinceStartNs(ns) => began_ns.saturating_add(ns),
-            When::WallNs(ns) => ns,
-            When::OfDayNs(ns) => {
+            When::SinceStart { ns } => began_ns.saturating_add(ns),
+            When::Wall { ns } => ns,
+            When::OfDay { ns } => {
                 let of_day = began_ns - began_ns % DAY_NS + ns;
                 // A recording that says 12:00:00.3 began at 12:00:00 for a person.
                 if of_day + SECOND_NS < began_ns { of_day + DAY_NS } else { of_day }
@@ -48,9 +48,9 @@ impl Moment {
 
 fn parse(text: &str) -> Option<When> {
     match text.find(['T', 't', ' ']) {
-        Some(at) => Some(When::WallNs(rfc3339(&text[..at], text.get(at + 1..)?)?)),
-        None if text.contains(':') => time_of_day(text).map(When::OfDayNs),
-        None => decimal(text).map(When::SinceStartNs),
+        Some(at) => Some(When::Wall { ns: rfc3339(&text[..at], text.get(at + 1..)?)? }),
+        None if text.contains(':') => time_of_day(text).map(|ns| When::OfDay { ns }),
+        None => decimal(text).map(|ns| When::SinceStart { ns }),
     }
 }
 
