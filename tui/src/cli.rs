@@ -18,6 +18,7 @@ Examples:
   gputap top -- python3 train.py        start a job and watch it
   gputap top -p 1234                    watch a job that has a tap
   gputap record -o run1 -- ./a.out      start a job and write down what it does
+  gputap report run1                    sum up what it did
   gputap top --launches -- ./a.out      show what was launched and has not finished, too")]
 pub struct Cli {
     /// When to use colours; NO_COLOR is respected
@@ -40,6 +41,10 @@ pub enum Command {
     Top(Top),
     /// Write what a job does into a folder
     Record(Record),
+    /// Sum up a recording: kernels, copies, busy and idle time, memory, ranks, loss
+    Report(Report),
+    /// Compare two recordings, kernel by kernel
+    Diff(Diff),
     /// List the processes that have a tap
     Ps(Ps),
     /// List the cubins of a recording
@@ -190,6 +195,76 @@ pub struct Cubins {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Busy time counts once what overlaps. Percentiles are within 1 %; sums and counts are exact. Records whose times cannot be
+believed count as calls, and are in no time. Exit code 2 where there is nothing to report on.
+
+Examples:
+  gputap report run1                              all of it
+  gputap report run1 --between 12.5 20            from 12.5 s to 20 s after the recording began
+  gputap report run1 --between 12:03:04 12:04     by the time of day in UTC
+  gputap report run1 --filter 'gemm|flash' --csv  some kernels, for a spreadsheet")]
+pub struct Report {
+    /// The folder of the recording
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// One JSON object
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// The table of kernels (with --by: of the groups) as CSV, times in nanoseconds
+    #[arg(long)]
+    pub csv: bool,
+    /// Add kernels up by this, too
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<By>,
+    /// Only what starts between two times: seconds since the recording began, times of day in UTC, or RFC 3339
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"], allow_hyphen_values = true)]
+    pub between: Vec<String>,
+    /// Only kernels whose readable name this regular expression finds
+    #[arg(long, value_name = "REGEX")]
+    pub filter: Option<String>,
+    /// Rows of a table; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub rows: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Stream,
+    Device,
+    Rank,
+    /// Nodes of graphs, by graph
+    Graph,
+    /// The cubin that defines the kernel
+    Cubin,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+With --fail-over: exit code 1 where the total GPU time, or a call of a kernel with more than 1 % of it, is longer by more.
+Exit code 2 where a recording cannot be read.")]
+pub struct Diff {
+    /// The recording to compare with
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// The recording that may have changed
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Fail where something got slower by more than so much, as 5%
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub fail_over: Option<f64>,
+    /// Only kernels whose readable name this regular expression finds
+    #[arg(long, value_name = "REGEX")]
+    pub filter: Option<String>,
+    /// Rows of a table; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub rows: usize,
+}
+
+#[derive(Args, Debug)]
 pub struct Ps {
     /// One JSON array
     #[arg(long)]
@@ -331,6 +406,15 @@ fn seconds(text: &str) -> Result<f64, String> {
     if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
 }
 
+/// `5%` and `5` are 0.05.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("must be a number of percent, 0 or more, as 5%".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -432,5 +516,18 @@ mod tests {
             assert!(parse(&format!("gputap {line}")).is_err(), "{line}");
         }
         assert!(parse("gputap ctl 1 yield --timeout 0.5").is_ok());
+        for line in [
+            "diff a b --fail-over -1%",
+            "diff a b --fail-over x",
+            "diff a",
+            "report a --between 1",
+            "report a --json --csv",
+        ] {
+            assert!(parse(&format!("gputap {line}")).is_err(), "{line}");
+        }
+        let Ok(Command::Diff(diff)) = parse("gputap diff a b --fail-over 2.5%").map(|cli| cli.command) else {
+            panic!()
+        };
+        assert_eq!(diff.fail_over, Some(0.025));
     }
 }

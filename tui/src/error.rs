@@ -35,6 +35,8 @@ pub enum Error {
     Record(#[from] gputap_reader::recording::RecordError),
     #[error(transparent)]
     Cubins(#[from] gputap_reader::recording::ListError),
+    #[error(transparent)]
+    Report(#[from] gputap_report::ReportError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
     #[error("gputap cannot find its own binary: {source}")]
@@ -62,7 +64,7 @@ impl Error {
     /// 2 where the command line has to say more, as for any other misuse of it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::SeveralTaps { .. } | Error::SeveralRemains { .. } => 2,
+            Error::SeveralTaps { .. } | Error::SeveralRemains { .. } | Error::Report(_) => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,

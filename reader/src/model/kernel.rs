@@ -6,12 +6,13 @@ use gputap_ringbuf::event::KernelEvent;
 use hdrhistogram::Histogram;
 
 /// Two significant digits: a quantile is within 1 % of the true value.
-const SIGNIFICANT_DIGITS: u8 = 2;
+pub const SIGNIFICANT_DIGITS: u8 = 2;
 /// Longer durations count as this long in the quantiles (73 minutes); total, minimum and maximum stay exact.
-pub(super) const QUANTILE_MAX_NS: u64 = 1 << 42;
+pub const QUANTILE_MAX_NS: u64 = 1 << 42;
 
-#[derive(Debug)]
-pub(super) struct KernelStats {
+/// Calls and durations of one kernel, in bounded memory.
+#[derive(Clone, Debug)]
+pub struct KernelStats {
     calls: u64,
     flagged: u64,
     total_ns: u64,
@@ -20,6 +21,7 @@ pub(super) struct KernelStats {
     /// Grows with the longest duration: 1 KiB for microseconds, 34 KiB at [`QUANTILE_MAX_NS`]. Absent until the first.
     durations: Option<Box<Histogram<u64>>>,
     latest: KernelEvent,
+    shape_varies: bool,
 }
 
 impl Default for KernelStats {
@@ -32,12 +34,18 @@ impl Default for KernelStats {
             max_ns: 0,
             durations: None,
             latest: KernelEvent::default(),
+            shape_varies: false,
         }
     }
 }
 
 impl KernelStats {
-    pub(super) fn count(&mut self, kernel: &KernelEvent, timing: Timing) {
+    /// Counts one call, and its duration where `timing` is good.
+    #[inline]
+    pub fn count(&mut self, kernel: &KernelEvent, timing: Timing) {
+        if self.calls > 0 && (kernel.grid != self.latest.grid || kernel.block != self.latest.block) {
+            self.shape_varies = true;
+        }
         self.calls = self.calls.saturating_add(1);
         if kernel.start_ns >= self.latest.start_ns {
             self.latest = *kernel;
@@ -58,16 +66,50 @@ impl KernelStats {
         }
     }
 
-    pub(super) fn calls(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    pub(super) fn total_ns(&self) -> u64 {
+    /// Calls with good times.
+    pub fn timed(&self) -> u64 {
+        self.calls.saturating_sub(self.flagged)
+    }
+
+    /// Of all calls with good times.
+    pub fn total_ns(&self) -> u64 {
         self.total_ns
     }
 
+    /// Whether it was launched with more than one grid or block.
+    pub fn shape_varies(&self) -> bool {
+        self.shape_varies
+    }
+
+    /// Adds the calls of `other`, of another process, say.
+    pub fn merge(&mut self, other: &KernelStats) {
+        if other.calls == 0 {
+            return;
+        }
+        let same = other.latest.grid == self.latest.grid && other.latest.block == self.latest.block;
+        self.shape_varies |= other.shape_varies || (self.calls > 0 && !same);
+        self.calls = self.calls.saturating_add(other.calls);
+        self.flagged = self.flagged.saturating_add(other.flagged);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        if other.latest.start_ns >= self.latest.start_ns {
+            self.latest = other.latest;
+        }
+        match (&mut self.durations, &other.durations) {
+            // Both grow as they need to, and have the same precision.
+            (Some(durations), Some(others)) => drop(durations.add(&**others)),
+            (durations @ None, others) => durations.clone_from(others),
+            (Some(_), None) => {}
+        }
+    }
+
     /// The row without its names; `share` is of `all_kernels_ns`.
-    pub(super) fn row(&self, all_kernels_ns: u64) -> KernelRow {
+    pub fn row(&self, all_kernels_ns: u64) -> KernelRow {
         let timed = self.calls.saturating_sub(self.flagged);
         let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         KernelRow {

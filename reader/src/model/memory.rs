@@ -31,8 +31,9 @@ struct Use {
     releases: u64,
 }
 
+/// Memory in use by place, with its high water.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub struct Memory {
     /// By address: addresses are unique in a process, whatever the device.
     live: HashMap<u64, Allocation>,
     /// Releases of addresses that nothing is known of, by the time of the release.
@@ -57,7 +58,8 @@ impl Default for Memory {
 }
 
 impl Memory {
-    pub(super) fn count(&mut self, event: &MemoryEvent) {
+    /// Counts an allocation or a release.
+    pub fn count(&mut self, event: &MemoryEvent) {
         match u32::from(event.operation) {
             ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION => self.allocate(event),
             ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE => self.release(event),
@@ -107,7 +109,12 @@ impl Memory {
         true
     }
 
-    pub(super) fn in_use(&self) -> MemoryInUse {
+    /// From now on the high water is that of what follows.
+    pub fn begin_high_water(&mut self) {
+        self.places.values_mut().for_each(|used| used.high_water_bytes = used.in_use_bytes);
+    }
+
+    pub fn in_use(&self) -> MemoryInUse {
         let row = |(place, used): (&Place, &Use)| MemoryRow {
             device_id: place.0,
             kind: memory_kind(place.1).to_owned(),

@@ -20,25 +20,25 @@ pub mod snapshot;
 pub(crate) mod timing;
 mod totals;
 
+pub use copies::{Copied, Copies, direction as copies_direction};
+pub use kernel::{KernelStats, QUANTILE_MAX_NS, SIGNIFICANT_DIGITS};
 pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
 pub use launches::MAX_OPEN;
-pub use memory::MAX_ALLOCATIONS;
+pub use memory::{MAX_ALLOCATIONS, Memory};
 pub use modules::MAX_MODULES;
+pub use timing::{Flaw, Timing};
 pub use totals::MAX_KEYS;
 
 use crate::clock::Now;
-use copies::Copies;
 use doubt::Doubt;
 use freshness::Ages;
 use gputap_cupti::constants::{DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
 use gputap_ringbuf::event::{Event, EventKind, LaunchEvent};
 use kernels::Kernels;
 use launches::Launches;
-use memory::Memory;
 pub(crate) use modules::{Module, Modules};
 use rates::Rates;
 use snapshot::{Counts, Flags, Freshness, KindCount, ModuleCounts, NamedTotal, Snapshot, Total};
-use timing::{Flaw, Timing};
 use totals::Totals;
 
 const GRAPH_LAUNCHES: [u32; 2] = [DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz];

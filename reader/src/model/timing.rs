@@ -4,7 +4,7 @@ use gputap_ringbuf::event::Event;
 
 /// The times of one record, judged once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timing {
+pub enum Timing {
     /// `start_ns > 0` and `end_ns >= start_ns`.
     Good {
         start_ns: u64,
@@ -15,7 +15,7 @@ pub(crate) enum Timing {
 
 /// What is wrong with a record's times: counted, never averaged. The first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub enum Flaw {
     /// No end: CUPTI delivered the record before the work had finished.
     Unfinished,
     /// No start, or no time at all.
@@ -27,7 +27,9 @@ pub(crate) enum Flaw {
 }
 
 impl Timing {
-    pub(crate) fn of(event: &Event) -> Timing {
+    /// Whether what `event` says of its times holds together.
+    #[inline]
+    pub fn of(event: &Event) -> Timing {
         match event {
             Event::Kernel(kernel) => span(kernel.start_ns, kernel.end_ns),
             Event::Memcpy(copy) => span(copy.start_ns, copy.end_ns),
@@ -43,14 +45,15 @@ impl Timing {
         }
     }
 
-    pub(crate) fn flaw(self) -> Option<Flaw> {
+    pub fn flaw(self) -> Option<Flaw> {
         match self {
             Timing::Good { .. } => None,
             Timing::Flagged(flaw) => Some(flaw),
         }
     }
 
-    pub(crate) fn duration_ns(self) -> Option<u64> {
+    /// None where the times cannot be believed.
+    pub fn duration_ns(self) -> Option<u64> {
         match self {
             Timing::Good { start_ns, end_ns } => Some(end_ns - start_ns),
             Timing::Flagged(_) => None,

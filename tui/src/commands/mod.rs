@@ -4,10 +4,12 @@ mod clean;
 mod ctl;
 mod cubins;
 mod demo;
+mod diff;
 mod doctor;
 mod env;
 mod ps;
 pub mod record;
+mod report;
 mod sim_job;
 mod top;
 
@@ -22,6 +24,8 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Top(arguments) => top::run(&arguments, theme),
         Command::Record(arguments) => record::run(&arguments, theme),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Ps(arguments) => ps::run(&arguments),
         Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
