@@ -1,6 +1,7 @@
 //! Why there is no export.
 
 use crate::Format;
+use gputap_recording::Recording;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,10 @@ pub enum ExportError {
 }
 
 impl ExportError {
+    pub(crate) fn nothing(recording: &Recording) -> ExportError {
+        ExportError::Nothing { path: recording.dir().to_owned(), broken: recording.problems().len() }
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ExportError {
         move |source| ExportError::File { action, path: path.to_owned(), source }
     }

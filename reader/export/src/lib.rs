@@ -6,7 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod flows;
 mod output;
+mod perfetto;
+mod readable;
+mod reorder;
+mod sorted;
+mod times;
+mod words;
 
 pub use error::ExportError;
 pub use output::Output;
@@ -16,20 +23,29 @@ use std::path::{Path, PathBuf};
 
 /// What an export becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {}
+pub enum Format {
+    /// Perfetto's protobuf.
+    Perfetto,
+}
 
 impl Format {
-    pub const ALL: &[Format] = &[];
+    pub const ALL: &[Format] = &[Format::Perfetto];
 
     pub fn name(self) -> &'static str {
-        match self {}
+        match self {
+            Format::Perfetto => "perfetto",
+        }
     }
 
     /// What the file is called where nobody says; of a format that makes several files, the folder.
     pub fn default_name(self) -> &'static str {
-        match self {}
+        match self {
+            Format::Perfetto => "gputap.perfetto-trace",
+        }
     }
 
+    /// # Errors
+    /// There is no such format.
     pub fn from_name(name: &str) -> Result<Format, ExportError> {
         let unknown = || ExportError::UnknownFormat { name: name.to_owned() };
         Format::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(unknown)
@@ -61,11 +77,10 @@ pub struct Exported {
 ///
 /// # Errors
 /// `out` is there already, there is nothing to export, or a file could not be read or written; then `out` is not there.
-pub fn export(
-    _recording: &Recording,
-    format: Format,
-    _out: &Path,
-    _options: &Options,
-) -> Result<Exported, ExportError> {
-    match format {}
+pub fn export(recording: &Recording, format: Format, out: &Path, options: &Options) -> Result<Exported, ExportError> {
+    let mut exported = match format {
+        Format::Perfetto => perfetto::export(recording, out, options)?,
+    };
+    exported.notes.extend(recording.problems().iter().map(|problem| format!("could not be read: {problem}")));
+    Ok(exported)
 }
