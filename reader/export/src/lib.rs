@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod chrome;
 mod error;
 mod flows;
 mod output;
@@ -26,14 +27,17 @@ use std::path::{Path, PathBuf};
 pub enum Format {
     /// Perfetto's protobuf.
     Perfetto,
+    /// Chrome's JSON, as torch.profiler writes it.
+    Chrome,
 }
 
 impl Format {
-    pub const ALL: &[Format] = &[Format::Perfetto];
+    pub const ALL: &[Format] = &[Format::Perfetto, Format::Chrome];
 
     pub fn name(self) -> &'static str {
         match self {
             Format::Perfetto => "perfetto",
+            Format::Chrome => "chrome",
         }
     }
 
@@ -41,6 +45,7 @@ impl Format {
     pub fn default_name(self) -> &'static str {
         match self {
             Format::Perfetto => "gputap.perfetto-trace",
+            Format::Chrome => "gputap-chrome/",
         }
     }
 
@@ -80,6 +85,7 @@ pub struct Exported {
 pub fn export(recording: &Recording, format: Format, out: &Path, options: &Options) -> Result<Exported, ExportError> {
     let mut exported = match format {
         Format::Perfetto => perfetto::export(recording, out, options)?,
+        Format::Chrome => chrome::export(recording, out, options)?,
     };
     exported.notes.extend(recording.problems().iter().map(|problem| format!("could not be read: {problem}")));
     Ok(exported)

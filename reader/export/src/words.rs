@@ -57,3 +57,107 @@ pub fn overhead(kind: u32) -> &'static str {
         _ => "Unknown Overhead",
     }
 }
+
+/// The runtime's functions that jobs spend their calls on, by CUPTI's numbers of them (`cupti_runtime_cbid.h`), which never
+/// change their meaning.
+const RUNTIME: &[(u32, &str)] = &[
+    (15, "cudaFuncGetAttributes"),
+    (16, "cudaSetDevice"),
+    (17, "cudaGetDevice"),
+    (20, "cudaMalloc"),
+    (22, "cudaFree"),
+    (25, "cudaMallocHost"),
+    (26, "cudaFreeHost"),
+    (27, "cudaHostAlloc"),
+    (31, "cudaMemcpy"),
+    (41, "cudaMemcpyAsync"),
+    (49, "cudaMemset"),
+    (51, "cudaMemsetAsync"),
+    (126, "cudaThreadSynchronize"),
+    (129, "cudaStreamCreate"),
+    (131, "cudaStreamSynchronize"),
+    (133, "cudaEventCreate"),
+    (134, "cudaEventCreateWithFlags"),
+    (135, "cudaEventRecord"),
+    (136, "cudaEventDestroy"),
+    (137, "cudaEventSynchronize"),
+    (138, "cudaEventQuery"),
+    (147, "cudaStreamWaitEvent"),
+    (151, "cudaPointerGetAttributes"),
+    (161, "cudaMemcpyPeerAsync"),
+    (165, "cudaDeviceSynchronize"),
+    (198, "cudaStreamCreateWithFlags"),
+    (200, "cudaDeviceGetAttribute"),
+    (202, "cudaStreamCreateWithPriority"),
+    (206, "cudaMallocManaged"),
+    (211, "cudaLaunchKernel"),
+    (215, "cudaMemcpy"),
+    (233, "cudaMemset"),
+    (269, "cudaLaunchCooperativeKernel"),
+    (311, "cudaGraphLaunch"),
+    (317, "cudaStreamIsCapturing"),
+    (373, "cudaMallocAsync"),
+    (375, "cudaFreeAsync"),
+    (430, "cudaLaunchKernelExC"),
+];
+
+/// The driver's (`cupti_driver_cbid.h`).
+const DRIVER: &[(u32, &str)] = &[
+    (17, "cuCtxSynchronize"),
+    (19, "cuModuleLoadData"),
+    (115, "cuLaunch"),
+    (116, "cuLaunchGrid"),
+    (117, "cuLaunchGridAsync"),
+    (119, "cuEventRecord"),
+    (120, "cuEventQuery"),
+    (121, "cuEventSynchronize"),
+    (126, "cuStreamSynchronize"),
+    (216, "cuMemsetD8Async"),
+    (220, "cuMemsetD32Async"),
+    (243, "cuMemAlloc"),
+    (245, "cuMemFree"),
+    (277, "cuMemcpyHtoDAsync"),
+    (279, "cuMemcpyDtoHAsync"),
+    (281, "cuMemcpyDtoDAsync"),
+    (295, "cuStreamWaitEvent"),
+    (306, "cuMemcpyAsync"),
+    (307, "cuLaunchKernel"),
+    (418, "cuMemcpyAsync"),
+    (442, "cuLaunchKernel"),
+    (477, "cuLaunchCooperativeKernel"),
+    (478, "cuLaunchCooperativeKernel"),
+    (480, "cuLaunchCooperativeKernelMultiDevice"),
+    (514, "cuGraphLaunch"),
+    (515, "cuGraphLaunch"),
+    (652, "cuLaunchKernelEx"),
+    (653, "cuLaunchKernelEx"),
+];
+
+/// The runtime's function of a CUPTI number, where it is one that matters.
+pub fn runtime(callback_id: u32) -> Option<&'static str> {
+    of(RUNTIME, callback_id)
+}
+
+/// The driver's function of a CUPTI number.
+pub fn driver(callback_id: u32) -> Option<&'static str> {
+    of(DRIVER, callback_id)
+}
+
+fn of(table: &[(u32, &'static str)], number: u32) -> Option<&'static str> {
+    table.binary_search_by_key(&number, |(known, _)| *known).ok().map(|at| table[at].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_number() {
+        assert!([RUNTIME, DRIVER].iter().all(|table| table.is_sorted_by_key(|(number, _)| *number)));
+        assert_eq!(
+            (runtime(211), runtime(15), runtime(430)),
+            (Some("cudaLaunchKernel"), Some("cudaFuncGetAttributes"), Some("cudaLaunchKernelExC"))
+        );
+        assert_eq!((driver(307), driver(653), driver(1)), (Some("cuLaunchKernel"), Some("cuLaunchKernelEx"), None));
+    }
+}

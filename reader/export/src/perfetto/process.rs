@@ -75,8 +75,14 @@ impl<'a> Drawing<'a> {
                 let name = Text::Fixed(words::overhead(overhead.overhead_kind));
                 self.slice(Group::Overhead { thread: overhead.thread_id }, span, "overhead", name, &[])
             }
-            Event::Runtime(call) => self.call(span, event, call, "cuda_runtime", "runtime call"),
-            Event::Driver(call) => self.call(span, event, call, "cuda_driver", "driver call"),
+            Event::Runtime(call) => {
+                let name = called(words::runtime(call.callback_id), "runtime call", call.callback_id);
+                self.call(span, event, call, "cuda_runtime", name)
+            }
+            Event::Driver(call) => {
+                let name = called(words::driver(call.callback_id), "driver call", call.callback_id);
+                self.call(span, event, call, "cuda_driver", name)
+            }
             Event::Marker(marker) => self.marker(marker, names),
             Event::Launch(launch) => {
                 let name = recorded(launch.name_id, names).unwrap_or(Text::Fixed("launch of a graph"));
@@ -174,11 +180,10 @@ impl<'a> Drawing<'a> {
         event: &Event,
         call: &ApiEvent,
         category: &'static str,
-        what: &'static str,
+        name: Text<'_>,
     ) -> Result<(), ExportError> {
         let details = [number("correlation", call.correlation_id), number("returned", call.return_value.into())];
         let flow = self.flows.take_call(event).map(|id| self.tracks.identity.flow(id));
-        let name = Text::Numbered(what, call.callback_id);
         let mark = Mark { category, name, details: &details, flow, ends_flow: None };
         self.tracks.slice(Group::Calls { thread: call.thread_id }, span, &mark).map(|_| ())
     }
@@ -270,6 +275,10 @@ impl<'a> Drawing<'a> {
 
 fn recorded(id: u32, names: &Names) -> Option<Text<'_>> {
     names.index(id).map(|index| Text::Recorded(index, names.name(index)))
+}
+
+fn called(known: Option<&'static str>, what: &'static str, number: u32) -> Text<'static> {
+    known.map_or(Text::Numbered(what, number), Text::Fixed)
 }
 
 fn number(key: &'static str, number: u64) -> (&'static str, Detail<'static>) {
