@@ -11,8 +11,6 @@ pub enum ExportError {
     UnknownFormat { name: String },
     #[error("{} is there already: give another name, or --force to replace it", path.display())]
     Exists { path: PathBuf },
-    #[error("{} is a folder that has files already: give another name, or remove them", path.display())]
-    FolderNotEmpty { path: PathBuf },
     #[error("{} has nothing to export: no event was recorded{}", path.display(), problems(*broken))]
     Nothing { path: PathBuf, broken: usize },
     #[error("cannot {action} {}: {source}{}", path.display(), advice(source))]

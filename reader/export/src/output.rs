@@ -21,7 +21,9 @@ impl Output {
     /// There is something of this name and `overwrite` is false, or the file cannot be made.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, ExportError> {
         refuse_existing(path, overwrite)?;
-        let partial = partial_name(path);
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = PathBuf::from(name);
         let file = File::create(&partial).map_err(ExportError::file("make", &partial))?;
         let file = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
         Ok(Output { path: path.to_owned(), partial, file, bytes: 0 })
@@ -81,63 +83,6 @@ impl Drop for Output {
     }
 }
 
-/// A folder that has its name only once all files in it are whole; given up, it is removed.
-#[derive(Debug)]
-pub struct Folder {
-    path: PathBuf,
-    partial: Option<PathBuf>,
-}
-
-impl Folder {
-    /// # Errors
-    /// There is something of this name that is no empty folder, or the folder cannot be made.
-    pub fn create(path: &Path) -> Result<Folder, ExportError> {
-        // Without a slash at its end.
-        let path: PathBuf = path.components().collect();
-        match path.read_dir() {
-            Ok(entries) if entries.count() > 0 => return Err(ExportError::FolderNotEmpty { path }),
-            Ok(_) => {}
-            Err(_) => refuse_existing(&path, false)?,
-        }
-        let partial = partial_name(&path);
-        // What an earlier export that was killed left is nobody's.
-        let _ = std::fs::remove_dir_all(&partial);
-        std::fs::create_dir(&partial).map_err(ExportError::file("make the folder", &partial))?;
-        Ok(Folder { path, partial: Some(partial) })
-    }
-
-    /// Where the files are to be written.
-    pub fn path(&self) -> &Path {
-        self.partial.as_deref().unwrap_or(&self.path)
-    }
-
-    /// The same files by the names that they have from now on.
-    ///
-    /// # Errors
-    /// The folder cannot be renamed; then it is gone.
-    pub fn finish(mut self, files: &[PathBuf]) -> Result<Vec<PathBuf>, ExportError> {
-        let renamed = std::fs::rename(self.path(), &self.path).map_err(ExportError::file("name", &self.path));
-        if renamed.is_ok() {
-            self.partial = None;
-        }
-        renamed.map(|()| files.iter().filter_map(|file| file.file_name()).map(|name| self.path.join(name)).collect())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            let _ = std::fs::remove_dir_all(partial);
-        }
-    }
-}
-
-fn partial_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    PathBuf::from(name)
-}
-
 /// A dangling link is something, too.
 pub(crate) fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), ExportError> {
     match path.symlink_metadata() {
@@ -180,22 +125,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         Output::create(&path, true).unwrap().finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
-    }
-
-    #[test]
-    fn a_folder_comes_whole_or_not_at_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ranks/");
-        let folder = Folder::create(&path).unwrap();
-        std::fs::write(folder.path().join("0"), b"").unwrap();
-        drop(folder);
-        assert_eq!(dir.path().read_dir().unwrap().count(), 0);
-        let folder = Folder::create(&path).unwrap();
-        let file = folder.path().join("0");
-        std::fs::write(&file, b"").unwrap();
-        assert_eq!(folder.finish(&[file]).unwrap(), [dir.path().join("ranks/0")]);
-        assert!(matches!(Folder::create(&path), Err(ExportError::FolderNotEmpty { .. })));
-        assert_eq!(dir.path().read_dir().unwrap().count(), 1);
     }
 
     #[test]

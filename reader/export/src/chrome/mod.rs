@@ -12,7 +12,7 @@ mod ranges;
 mod tests;
 
 use crate::flows::Flows;
-use crate::output::Folder;
+use crate::folder::Folder;
 use crate::sorted::each_sorted;
 use crate::times::Wall;
 use crate::{ExportError, Exported, Options, Output};
@@ -41,18 +41,24 @@ pub fn export(recording: &Recording, out: &Path, options: &Options) -> Result<Ex
         let output = Output::create(out, options.overwrite)?;
         one(only, only.process.rank.unwrap_or(0), output, base_ns, &mut exported)?;
     } else {
-        folder(recording, out, base_ns, &mut exported)?;
+        folder(recording, out, options, base_ns, &mut exported)?;
     }
     Ok(exported)
 }
 
 /// The folder has its name only once all files are whole.
-fn folder(recording: &Recording, out: &Path, base_ns: i64, exported: &mut Exported) -> Result<(), ExportError> {
-    let folder = Folder::create(out)?;
+fn folder(
+    recording: &Recording,
+    out: &Path,
+    options: &Options,
+    base_ns: i64,
+    exported: &mut Exported,
+) -> Result<(), ExportError> {
+    let folder = Folder::create(out, options.overwrite)?;
     let ranks = ranks(recording.processes());
     for (recorded, rank) in recording.processes().iter().zip(ranks) {
         let name = format!("rank-{rank:05}-pid-{}.json.gz", recorded.process.pid);
-        one(recorded, rank, Output::create(&folder.path().join(name), false)?, base_ns, exported)?;
+        one(recorded, rank, Output::create(&folder.root().join(name), options.overwrite)?, base_ns, exported)?;
     }
     exported.files = folder.finish(&exported.files)?;
     Ok(())
