@@ -1,6 +1,7 @@
 """The median difference of disjoint neighbouring stretches, with its 95 % interval (bootstrap): pairs.py TOGGLES SAMPLES
 
-As paired.py of the kit reads them; each stretch serves one pair only, so that the pairs are independent.
+As paired.py of the kit reads them; each stretch serves one pair only, so that the pairs are independent. The last 60 ms of a
+stretch are left out: the command that ends it is on its way then, and what it does costs launches.
 """
 import bisect, random, statistics, sys
 
@@ -10,7 +11,7 @@ stretches = {}
 for line in open(sys.argv[2]):
     at, cost = line.split()
     i = bisect.bisect(times, int(at)) - 1
-    if 0 <= i < len(times) - 1 and int(at) - times[i] > 20e6 and times[i + 1] - int(at) > 10e6:
+    if 0 <= i < len(times) - 1 and int(at) - times[i] > 20e6 and times[i + 1] - int(at) > 60e6:
         stretches.setdefault(i, []).append(float(cost))
 medians = {i: statistics.median(costs) for i, costs in stretches.items() if len(costs) > 5}
 differences, off, i = [], [], 0

@@ -4,7 +4,7 @@ pairs() { python3 "$here/pairs.py" "$work/$1.toggles" "$work/$1.samples" 2>&1 | 
 
 # Idle against yielded: 200 pairs.
 phase_idle() {
-  PERIOD=${PERIOD:-0.12} paired launch-idle-long resume yield "$work/launch_batches" "${BATCH_SECONDS:-68}" 1
+  PERIOD=${PERIOD:-0.2} paired launch-idle-long resume yield "$work/launch_batches" "${BATCH_SECONDS:-68}" 1
   pairs launch-idle-long
 }
 

@@ -1,7 +1,8 @@
-//! A block: 40 bytes of head with a checksum over all of it, then the payload, compressed if that makes it smaller.
+//! A block: 44 bytes of head, then the payload, compressed if that makes it smaller. Each has a checksum, so that a block
+//! can be passed over unread.
 
 /// Of a block's head.
-pub const HEAD_BYTES: usize = 40;
+pub const HEAD_BYTES: usize = 44;
 /// No payload is longer, compressed or not: what a reader has to make room for.
 pub const BLOCK_MAX_BYTES: usize = 16 << 20;
 /// Events in one block, at most.
@@ -50,6 +51,7 @@ pub struct Frame {
     pub first_ns: u64,
     pub last_ns: u64,
     compression: u8,
+    /// Of the payload as stored.
     crc32: u32,
 }
 
@@ -86,21 +88,15 @@ pub fn seal(out: &mut Vec<u8>, kind: Kind, event_kind: u16, count: u32, times: [
     head[16..20].copy_from_slice(&(stored.len() as u32).to_le_bytes());
     head[20..28].copy_from_slice(&times[0].to_le_bytes());
     head[28..36].copy_from_slice(&times[1].to_le_bytes());
-    let crc = checksum(&head, stored);
-    head[36..].copy_from_slice(&crc.to_le_bytes());
+    head[36..40].copy_from_slice(&crc32fast::hash(stored).to_le_bytes());
+    let of_head = crc32fast::hash(&head[..40]);
+    head[40..].copy_from_slice(&of_head.to_le_bytes());
     out.extend_from_slice(&head);
     out.extend_from_slice(stored);
 }
 
-fn checksum(head: &[u8; HEAD_BYTES], stored: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&head[..36]);
-    hasher.update(stored);
-    hasher.finalize()
-}
-
 impl Frame {
-    /// Reads a block's head; its checksum is looked at by [`unseal`].
+    /// Reads a block's head and checks it; the payload's checksum is looked at by [`unseal`].
     pub fn parse(head: &[u8; HEAD_BYTES]) -> Result<Frame, Malformed> {
         if head[..4] != BLOCK_MAGIC {
             return Err(Malformed::Magic);
@@ -116,6 +112,9 @@ impl Frame {
             last_ns: u64_at(head, 28),
             crc32: u32_at(head, 36),
         };
+        if u32_at(head, 40) != crc32fast::hash(&head[..40]) {
+            return Err(Malformed::Checksum);
+        }
         match frame.raw_bytes.max(frame.stored_bytes) {
             bytes if bytes as usize > BLOCK_MAX_BYTES => Err(Malformed::TooLong { bytes }),
             _ => Ok(frame),
@@ -123,9 +122,9 @@ impl Frame {
     }
 }
 
-/// The payload of a block, into `payload`; `head` and `frame` are one and the same.
-pub fn unseal(head: &[u8; HEAD_BYTES], frame: &Frame, stored: &[u8], payload: &mut Vec<u8>) -> Result<(), Malformed> {
-    if checksum(head, stored) != frame.crc32 {
+/// The payload of a block, into `payload`.
+pub fn unseal(frame: &Frame, stored: &[u8], payload: &mut Vec<u8>) -> Result<(), Malformed> {
+    if crc32fast::hash(stored) != frame.crc32 {
         return Err(Malformed::Checksum);
     }
     payload.clear();

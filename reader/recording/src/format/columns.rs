@@ -159,6 +159,21 @@ mod tests {
         }
     }
 
+    /// Who writes a reader has nothing but the document.
+    #[test]
+    fn the_document_names_the_numbers() {
+        let page = include_str!("../../../../docs/format.md");
+        for kind in EventKind::ALL {
+            let field = |(name, numbers): &(&str, usize)| match numbers {
+                1 => format!("`{name}`"),
+                _ => format!("`{name}[{numbers}]`"),
+            };
+            let cells = kind.fields().iter().map(field).collect::<Vec<_>>().join(" ");
+            let line = format!("| {} | `{}` | {cells} |", *kind as u16, kind.name());
+            assert!(page.lines().any(|one| one == line), "{line}");
+        }
+    }
+
     #[test]
     fn a_duration_takes_the_place_of_an_end() {
         let mut columns = vec![vec![7]; width(EventKind::Kernel)];

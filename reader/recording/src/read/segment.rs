@@ -57,7 +57,7 @@ impl SegmentReader {
             if read_whole(&mut self.file, &mut self.stored)? < self.stored.len() {
                 return Err(Broken::Cut);
             }
-            unseal(&head, &frame, &self.stored, payload)?;
+            unseal(&frame, &self.stored, payload)?;
             return Ok(Some(frame));
         }
     }
