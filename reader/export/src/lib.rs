@@ -5,8 +5,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod csv;
 mod error;
+mod folder;
+pub mod json;
+mod lines;
 mod output;
+pub mod parquet;
+pub mod pprof;
+pub mod table;
 
 pub use error::ExportError;
 pub use output::Output;
@@ -55,6 +62,18 @@ pub struct Exported {
     pub flawed: u64,
     /// What could not be read, or is less than it could be, in words.
     pub notes: Vec<String>,
+}
+
+impl Exported {
+    fn of(recording: &Recording) -> Exported {
+        Exported { notes: recording.problems().iter().map(ToString::to_string).collect(), ..Exported::default() }
+    }
+
+    fn add(&mut self, walked: &table::Walked) {
+        self.events += walked.events;
+        self.flawed += walked.flawed;
+        self.notes.extend(walked.problems.iter().map(ToString::to_string));
+    }
 }
 
 /// Writes `recording` as `format` to `out`.

@@ -13,4 +13,5 @@ pub mod wall;
 pub use rows::{Cells, Rows};
 pub use schema::{Column, Content, NAMES, Table};
 pub use texts::{Texts, exact};
-pub use walk::{ALL_TABLES, Selection, walk};
+pub(crate) use walk::duration_ns;
+pub use walk::{ALL_TABLES, Selection, Walked, walk};

@@ -37,7 +37,17 @@ impl Selection {
 /// Tables that are there without a row, too.
 const ALWAYS: [EventKind; 3] = [EventKind::Kernel, EventKind::Memcpy, EventKind::Memset];
 
-/// Gives `take` the rows of the `wanted` tables of a process, a block at a time; what could not be read is in the result.
+/// What was read of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    pub events: u64,
+    /// Events whose times cannot be believed.
+    pub flawed: u64,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// Gives `take` the rows of the `wanted` tables of a process, a block at a time.
 ///
 /// # Errors
 /// Those of `take`, at once.
@@ -45,7 +55,8 @@ pub fn walk<E>(
     recorded: &Recorded,
     wanted: Selection,
     mut take: impl FnMut(&Table, &Rows, &Texts) -> Result<(), E>,
-) -> Result<Vec<Problem>, E> {
+) -> Result<Walked, E> {
+    let mut walked = Walked::default();
     let mut texts = Texts::default();
     let mut tables: Vec<Option<Reading>> = EventKind::ALL.iter().map(|_| None).collect();
     for kind in ALWAYS.iter().filter(|kind| wanted.kinds() & kind.bit() != 0) {
@@ -64,7 +75,8 @@ pub fn walk<E>(
                 events.extend_from_slice(block);
                 let Some(kind) = events.first().map(Event::kind) else { continue };
                 let reading = reading(&mut tables, kind, &recorded.process, &mut texts);
-                reading.fill(&events, stream.names(), &mut texts);
+                walked.flawed += reading.fill(&events, stream.names(), &mut texts);
+                walked.events += events.len() as u64;
                 take(&reading.table, &reading.rows, &texts)?;
             }
         }
@@ -74,7 +86,8 @@ pub fn walk<E>(
             take(&table, &rows, &texts)?;
         }
     }
-    Ok(stream.problems().to_vec())
+    walked.problems = stream.problems().to_vec();
+    Ok(walked)
 }
 
 /// One kind's table as it is being read.
@@ -100,10 +113,14 @@ fn reading<'a>(
 }
 
 impl Reading {
-    fn fill(&mut self, events: &[Event], names: &Names, texts: &mut Texts) {
+    /// Takes a block of events for rows; how many of them have times that cannot be believed.
+    fn fill(&mut self, events: &[Event], names: &Names, texts: &mut Texts) -> u64 {
+        let (mut flawed, lasts) = (0, self.table.column("duration_ns").is_some());
         self.rows.clear();
         for event in events {
             event.numbers(|numbers| {
+                let is_timed = if lasts { duration_ns(numbers[0], numbers[1]).is_some() } else { numbers[0] > 0 };
+                flawed += u64::from(!is_timed);
                 for (cell, source) in self.row.iter_mut().zip(&self.table.sources) {
                     match *source {
                         Source::Number(at) => *cell = Some(numbers[at]),
@@ -120,6 +137,7 @@ impl Reading {
             });
             self.rows.push(&self.row);
         }
+        flawed
     }
 }
 
