@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum ExportError {
     #[error("{name:?} is no format of exports; there are {}", known())]
     UnknownFormat { name: String },
+    #[error("{name:?} is no table; there are {}", tables())]
+    UnknownTable { name: String },
     #[error("{} is there already: give another name, or --force to replace it", path.display())]
     Exists { path: PathBuf },
     #[error("{} has nothing to export: no event was recorded{}", path.display(), problems(*broken))]
@@ -29,6 +31,10 @@ impl ExportError {
 
 fn known() -> String {
     Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn tables() -> String {
+    crate::table::NAMES.map(|(name, _)| name).join(", ")
 }
 
 fn problems(broken: usize) -> String {

@@ -2,7 +2,7 @@
 //!
 //! One file a process: HolisticTraceAnalysis wants a folder with a file a rank, finds the rank by looking for `"rank": N` in
 //! the lines, and takes the processes of one file for devices of one rank. A recording of several processes, or a name that
-//! ends with `/`, becomes a folder. Names that end in `.gz` are packed. Times are microseconds since `baseTimeNanoseconds`,
+//! ends neither in `.json` nor in `.gz`, becomes a folder. Names that end in `.gz` are packed. Times are microseconds since `baseTimeNanoseconds`,
 //! which is the same for all files of a month: with it a time keeps its nanoseconds in a double.
 
 mod event;
@@ -19,7 +19,7 @@ use crate::{ExportError, Exported, Options, Output};
 use event::{Lines, Zero, place};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gputap_recording::{Block, Process, Recorded, Recording};
+use gputap_recording::{Process, Recorded, Recording};
 use gputap_ringbuf::event::{ALL_KINDS, Event, EventKind};
 use json::{Micros, Object};
 use ranges::Ranges;
@@ -30,10 +30,7 @@ use std::path::{Path, PathBuf};
 const MONTH_NS: i64 = 30 * 86_400 * 1_000_000_000;
 
 pub fn export(recording: &Recording, out: &Path, options: &Options) -> Result<Exported, ExportError> {
-    if recording.processes().iter().all(|recorded| is_empty(recorded)) {
-        return Err(ExportError::nothing(recording));
-    }
-    let mut exported = Exported::default();
+    let mut exported = Exported::of(recording);
     let base_ns = base_ns(recording);
     if let [only] = recording.processes()
         && !is_folder(out)
@@ -64,13 +61,9 @@ fn folder(
     Ok(())
 }
 
-fn is_empty(recorded: &Recorded) -> bool {
-    let mut stream = recorded.stream(ALL_KINDS);
-    std::iter::from_fn(|| stream.next_block().map(|block| matches!(block, Block::Events(_)))).all(|is_event| !is_event)
-}
-
+/// A file's name ends in `.json` or `.gz`, or readers do not take it.
 fn is_folder(out: &Path) -> bool {
-    out.as_os_str().as_encoded_bytes().ends_with(b"/") || out.is_dir()
+    !out.extension().is_some_and(|extension| extension == "json" || extension == "gz")
 }
 
 /// Recorded ranks, where each has its own; else the position. A reader keeps one file a rank.

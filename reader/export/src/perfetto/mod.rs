@@ -32,16 +32,13 @@ use tracks::Tracks;
 
 pub fn export(recording: &Recording, out: &Path, options: &Options) -> Result<Exported, ExportError> {
     let mut output = Output::create(out, options.overwrite)?;
-    let mut exported = Exported::default();
+    let mut exported = Exported::of(recording);
     clocks(recording, &mut output)?;
     let mut pids = HashSet::new();
     for (number, recorded) in (1..).zip(recording.processes()) {
         let pid = own_pid(recorded.process.pid, &mut pids);
         let sequence = Sequence::new(&mut output, number);
         one(recorded, sequence, pid, &mut exported)?;
-    }
-    if exported.events == 0 {
-        return Err(ExportError::nothing(recording));
     }
     exported.files.push(out.to_owned());
     exported.bytes = output.finish()?;
