@@ -8,6 +8,8 @@ pub const BIN_NS: u64 = 10_000_000;
 const BINS_MAX: u64 = 10_000;
 /// Allocations that are known at a time; later ones are in no sum.
 const ALLOCATIONS_MAX: usize = 1 << 18;
+/// Devices that are known: more is no machine.
+const DEVICES_MAX: usize = 1 << 10;
 
 /// The share of time in which at least one kernel ran. A point stands for the bin that it begins.
 #[derive(Debug, Default)]
@@ -152,7 +154,8 @@ impl Memory {
             let (device, bytes) = self.live.remove(&event.address)?;
             return Some((device, self.give_back(device, bytes)));
         }
-        if self.live.len() >= ALLOCATIONS_MAX {
+        let known = self.in_use_bytes.contains_key(&event.device_id);
+        if self.live.len() >= ALLOCATIONS_MAX || self.in_use_bytes.len() >= DEVICES_MAX && !known {
             return None;
         }
         // The same address again: its release was lost.

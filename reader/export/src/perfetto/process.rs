@@ -16,6 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 const OPEN_RANGES_MAX: usize = 1 << 16;
 /// Pools of memory that are known at a time.
 const POOLS_MAX: usize = 1 << 12;
+/// Devices that have curves: more is no machine.
+const DEVICES_MAX: usize = 1 << 10;
 const MARK: u32 = 1;
 const RANGE_START: u32 = 2;
 /// Of a pool's event.
@@ -141,10 +143,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn copy(&mut self, span: Span, event: &Event, copy: &MemcpyEvent) -> Result<(), ExportError> {
-        let points = &mut self.points;
-        let rate = self.copies.entry(copy.device_id).or_default();
-        rate.add(span.start_ns, span.end_ns, copy.bytes, &mut |at_ns, rate| points.push((at_ns, rate)));
-        self.points(copy.device_id, Curve::Copies)?;
+        self.rate(copy.device_id, span, copy.bytes)?;
         let mut details: Details<'_> = vec![
             number("bytes", copy.bytes),
             ("from", Detail::Text(Text::Fixed(words::memory(copy.src_kind)))),
@@ -256,7 +255,20 @@ impl<'a> Drawing<'a> {
         self.tracks.slice(group, span, &mark).map(|_| ())
     }
 
+    fn rate(&mut self, device: u32, span: Span, bytes: u64) -> Result<(), ExportError> {
+        if self.copies.len() >= DEVICES_MAX && !self.copies.contains_key(&device) {
+            return Ok(());
+        }
+        let points = &mut self.points;
+        let rate = self.copies.entry(device).or_default();
+        rate.add(span.start_ns, span.end_ns, bytes, &mut |at_ns, rate| points.push((at_ns, rate)));
+        self.points(device, Curve::Copies)
+    }
+
     fn busy(&mut self, device: u32, span: Span) -> Result<(), ExportError> {
+        if self.busy.len() >= DEVICES_MAX && !self.busy.contains_key(&device) {
+            return Ok(());
+        }
         let points = &mut self.points;
         let busy = self.busy.entry(device).or_default();
         busy.add(span.start_ns, span.end_ns, &mut |at_ns, percent| points.push((at_ns, percent)));
