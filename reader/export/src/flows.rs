@@ -78,7 +78,7 @@ impl Flows {
 
     pub fn take_work(&mut self, event: &Event) -> Option<u64> {
         let id = correlation_id(event)?;
-        self.work.take(id).then_some(id)
+        (event.kind().bit() & WORK != 0 && self.work.take(id)).then_some(id)
     }
 }
 

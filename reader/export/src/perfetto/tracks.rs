@@ -139,6 +139,7 @@ impl<'a> Tracks<'a> {
         let unknown = [("end", Detail::Text(Text::Fixed("not recorded")))];
         for mut rows in std::mem::take(&mut self.rows).into_values() {
             let open: Vec<usize> = rows.lanes.endless();
+            self.ended.clear();
             rows.lanes.finish(latest_ns, |at, end_ns| self.ended.push((at, end_ns)));
             for (at, end_ns) in std::mem::take(&mut self.ended) {
                 let details: &[_] = if open.contains(&at) { &unknown } else { &[] };
