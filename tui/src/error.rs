@@ -37,6 +37,10 @@ pub enum Error {
     Cubins(#[from] gputap_reader::recording::ListError),
     #[error(transparent)]
     Report(#[from] gputap_report::ReportError),
+    #[error(transparent)]
+    Read(#[from] gputap_recording::ReadError),
+    #[error(transparent)]
+    Export(#[from] gputap_export::ExportError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
     #[error("gputap cannot find its own binary: {source}")]

@@ -7,6 +7,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod env;
+mod export;
 mod ps;
 pub mod record;
 mod report;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Record(arguments) => record::run(&arguments, theme),
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Ps(arguments) => ps::run(&arguments),
         Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
