@@ -8,62 +8,76 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gputap_reader::clock::Now;
-use gputap_reader::recording::Recorder;
+use gputap_reader::recording::{Recording as Folder, Settings};
 use gputap_reader::session::{Options, Session};
-use gputap_ringbuf::event::BASIC_KINDS;
+use gputap_recording::{Block, Recording, Status};
+use gputap_ringbuf::event::{BASIC_KINDS, Event, KernelEvent};
 use gputap_sim_job::JobSpec;
 use gputap_tests::{Watched, artifact};
 
-/// Lines of a CSV file as columns by name.
-struct Table(Vec<BTreeMap<String, u64>>);
+/// What was read of a recording of one process.
+#[derive(Default)]
+struct Read {
+    kernels: Vec<KernelEvent>,
+    /// Context, stream, start, end and correlation id of whatever ran.
+    runs: Vec<[u64; 5]>,
+    nameless: usize,
+    status: Status,
+}
 
-impl Table {
-    fn read(folder: &Path, name: &str) -> Table {
-        let text = fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let mut lines = text.lines();
-        let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
-        let row = |line: &str| {
-            let cells = line.split(',').map(|cell| cell.parse().unwrap_or_else(|_| panic!("{name}: {line}")));
-            head.iter().map(|column| (*column).to_owned()).zip(cells).collect()
-        };
-        Table(lines.map(row).collect())
+fn read(folder: &Path) -> Read {
+    let recording = Recording::open(folder).expect("a recording");
+    let [process] = recording.processes() else { panic!("{} processes", recording.processes().len()) };
+    let mut stream = process.stream(BASIC_KINDS);
+    let mut read = Read::default();
+    let mut names = Vec::new();
+    while let Some(block) = stream.next_block() {
+        match block {
+            Block::Status(status) => read.status = status,
+            Block::Module(_) => {}
+            Block::Events(events) => events.iter().for_each(|event| read.take(event)),
+        }
+        names.extend(read.kernels[names.len()..].iter().map(|kernel| kernel.name_id));
+        read.nameless = names.iter().filter(|id| stream.names().index(**id).is_none()).count();
     }
+    assert_eq!((recording.problems(), stream.problems()), (&[][..], &[][..]));
+    read
+}
 
-    fn column(&self, name: &str) -> Vec<u64> {
-        self.0.iter().map(|row| row[name]).collect()
+impl Read {
+    fn take(&mut self, event: &Event) {
+        let run = |context: u32, stream: u32, start, end, correlation| {
+            [u64::from(context), u64::from(stream), start, end, correlation]
+        };
+        self.runs.push(match event {
+            Event::Kernel(k) => {
+                self.kernels.push(*k);
+                run(k.context_id, k.stream_id, k.start_ns, k.end_ns, k.correlation_id)
+            }
+            Event::Memcpy(c) => run(c.context_id, c.stream_id, c.start_ns, c.end_ns, c.correlation_id),
+            Event::Memset(m) => run(m.context_id, m.stream_id, m.start_ns, m.end_ns, m.correlation_id),
+            other => panic!("{other:?}"),
+        });
     }
 }
 
 /// What must hold of a recording in which nothing was lost.
 fn check(folder: &Path) {
-    let [kernels, copies, memsets] = ["kernels.csv", "copies.csv", "memsets.csv"].map(|name| Table::read(folder, name));
-    let summary: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(folder.join("summary.json")).expect("a summary")).expect("JSON");
-    assert_eq!(summary["complete"], true);
-    // CLOCK_REALTIME of this century in the first version, CLOCK_MONOTONIC since then.
-    let is_wall_time = summary["version"] == 1;
-    let counts = &summary["snapshot"]["counts"];
-    let lines = (kernels.0.len() + copies.0.len() + memsets.0.len()) as u64;
-    assert!(lines > 0);
-    assert_eq!((counts["delivered"].as_u64(), counts["attempted"].as_u64()), (Some(lines), Some(lines)));
+    let read = read(folder);
+    let counted = read.runs.len() as u64;
+    assert!(counted > 0 && read.status.complete);
+    assert_eq!((read.status.delivered, read.status.attempted), (counted, counted));
+    assert_eq!(read.nameless, 0, "every kernel has a name");
+    assert!(read.kernels.iter().all(|kernel| kernel.grid[0] > 0 && kernel.block[0] > 0));
 
-    let names: HashSet<u64> = fs::read_to_string(folder.join("names.jsonl"))
-        .expect("names")
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["id"].as_u64().expect("an id"))
-        .collect();
-    assert!(kernels.column("name_id").iter().all(|id| names.contains(id)), "every kernel has a name");
-    assert!(kernels.column("grid_x").iter().chain(&kernels.column("block_x")).all(|size| *size > 0));
-
-    let correlations: Vec<u64> = [&kernels, &copies, &memsets].iter().flat_map(|t| t.column("correlation")).collect();
-    let distinct: HashSet<&u64> = correlations.iter().collect();
-    assert_eq!(distinct.len(), correlations.len(), "each call has a correlation id of its own");
+    let distinct: HashSet<u64> = read.runs.iter().map(|run| run[4]).collect();
+    assert_eq!(distinct.len(), read.runs.len(), "each call has a correlation id of its own");
 
     let mut streams: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
-    for row in [&kernels, &copies, &memsets].iter().flat_map(|table| &table.0) {
-        let (start, end) = (row["start_ns"], row["end_ns"]);
-        assert!(start > 0 && end >= start && (start > 1_000_000_000_000_000_000) == is_wall_time, "{row:?}");
-        streams.entry((row["context"], row["stream"])).or_default().push((start, end));
+    for [context, stream, start, end, _] in read.runs {
+        // CLOCK_MONOTONIC: no machine has run for so long.
+        assert!(start > 0 && end >= start && end < 1_000_000_000_000_000_000, "{start} {end}");
+        streams.entry((context, stream)).or_default().push((start, end));
     }
     for (stream, mut times) in streams {
         times.sort_unstable();
@@ -107,12 +121,13 @@ fn record_the_simulated_job() -> PathBuf {
         std::thread::yield_now();
     };
     let folder = std::env::temp_dir().join(format!("gputap-recorded-{}", std::process::id()));
-    let mut recorder = Recorder::create(&folder, &session, Now::read()).expect("an empty folder");
+    let recording = Folder::create(&folder, Settings::default(), Now::read()).expect("a new folder");
+    let mut recorder = recording.recorder(&session, Now::read()).expect("room");
     while !session.step(Now::read(), &mut recorder).expect("written").ended {
         assert!(Instant::now() < deadline, "the job does not end");
         std::thread::yield_now();
     }
-    let now = Now::read();
-    recorder.finish(&session.snapshot(now), now).expect("finished");
+    recorder.finish(Now::read(), &session).expect("finished");
+    recording.finish(Now::read()).expect("finished");
     folder
 }
