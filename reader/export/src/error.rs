@@ -19,6 +19,11 @@ pub enum ExportError {
 }
 
 impl ExportError {
+    /// Whoever read the output has seen enough.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, ExportError::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ExportError {
         move |source| ExportError::File { action, path: path.to_owned(), source }
     }
