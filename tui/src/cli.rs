@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gputap_export::Format;
 use gputap_ringbuf::event::{EventKind, kinds_of};
 
 /// Watch which kernels use the GPU in a running job, without touching it.
@@ -39,6 +40,8 @@ pub enum Command {
     Top(Top),
     /// Write what a job does into a folder
     Record(Record),
+    /// Write a recording in the format of another tool
+    Export(Export),
     /// List the processes that have a tap
     Ps(Ps),
     /// Tell a tap to start, stop, give way to another profiler, take over again, or flush
@@ -125,6 +128,29 @@ pub struct Record {
     /// Record for so long, from the first tap on; a started job goes on unrecorded
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Formats:
+  perfetto   one file for ui.perfetto.dev: streams, flows from launches, curves, NVTX
+  chrome     JSON as torch.profiler writes it, for HolisticTraceAnalysis: a folder with a file for each process,
+             or, of one process, a file whose name ends in .json or .gz
+  parquet    a folder of tables for DuckDB, pandas and Spark
+  pprof      GPU time by kernel, for go tool pprof
+  csv, json  the tables as text")]
+pub struct Export {
+    /// The folder of the recording
+    pub recording: PathBuf,
+    /// perfetto, chrome, parquet, pprof, csv or json
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub to: Format,
+    /// The file or folder to write [default: named after the format, here]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that is there already
+    #[arg(short, long)]
+    pub force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -238,6 +264,10 @@ fn kinds(text: &str) -> Result<u64, String> {
     }
 }
 
+fn format(text: &str) -> Result<Format, String> {
+    Format::from_name(text).map_err(|error| error.to_string())
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 1e9 { Ok(seconds) } else { Err("must be more than 0 and at most 1e9".to_owned()) }
@@ -298,6 +328,18 @@ mod tests {
         let help = Cli::command().find_subcommand_mut("top").expect("top").render_long_help().to_string();
         let missing = EventKind::ALL.iter().find(|kind| !help.contains(kind.name()));
         assert_eq!(missing, None);
+    }
+
+    #[test]
+    fn exports_are_asked_for_by_format() {
+        let cli = parse("gputap export run --to perfetto -o out --force").unwrap();
+        let Command::Export(export) = cli.command else { panic!("{cli:?}") };
+        assert_eq!((export.to, export.output, export.force), (Format::Perfetto, Some(PathBuf::from("out")), true));
+        let error = parse("gputap export run --to svg").unwrap_err().to_string();
+        assert!(error.contains("\"svg\"") && error.contains("perfetto, chrome, parquet"), "{error}");
+        // The help names every format.
+        let help = Cli::command().find_subcommand_mut("export").expect("export").render_long_help().to_string();
+        assert_eq!(Format::ALL.iter().find(|format| !help.contains(format.name())), None);
     }
 
     #[test]

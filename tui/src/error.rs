@@ -29,6 +29,10 @@ pub enum Error {
     Session(#[from] gputap_reader::session::SessionError),
     #[error(transparent)]
     Record(#[from] gputap_reader::recording::RecordError),
+    #[error(transparent)]
+    Read(#[from] gputap_recording::ReadError),
+    #[error(transparent)]
+    Export(#[from] gputap_export::ExportError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
     #[error("gputap cannot find its own binary: {source}")]

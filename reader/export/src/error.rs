@@ -1,6 +1,7 @@
 //! Why there is no export.
 
 use crate::Format;
+use gputap_recording::Recording;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,10 @@ impl ExportError {
     /// Whoever read the output has seen enough.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, ExportError::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    pub(crate) fn nothing(recording: &Recording) -> ExportError {
+        ExportError::Nothing { path: recording.dir().to_owned(), broken: recording.problems().len() }
     }
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ExportError {

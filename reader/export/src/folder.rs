@@ -14,6 +14,8 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub fn create(path: &Path, overwrite: bool) -> Result<Folder, ExportError> {
+        // Without a slash at its end, which would make the partial one a folder inside.
+        let path: &Path = &path.components().collect::<PathBuf>();
         refuse_existing(path, overwrite)?;
         if path.is_dir() {
             return Ok(Folder { path: path.to_owned(), partial: None });

@@ -5,38 +5,77 @@
 
 #![forbid(unsafe_code)]
 
+mod chrome;
 pub mod csv;
 mod error;
+mod flows;
 mod folder;
 pub mod json;
 mod lines;
 mod output;
 pub mod parquet;
+mod perfetto;
 pub mod pprof;
+mod readable;
+mod reorder;
+mod sorted;
 pub mod table;
+mod times;
+mod words;
 
 pub use error::ExportError;
 pub use output::Output;
 
-use gputap_recording::Recording;
+use gputap_recording::{Block, Recorded, Recording};
+use gputap_ringbuf::event::ALL_KINDS;
 use std::path::{Path, PathBuf};
 
 /// What an export becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {}
+pub enum Format {
+    /// Perfetto's protobuf.
+    Perfetto,
+    /// Chrome's JSON, as torch.profiler writes it.
+    Chrome,
+    /// A folder of Parquet files, one a table.
+    Parquet,
+    /// A profile of GPU time, packed.
+    Pprof,
+    /// A folder of CSV files, one a table.
+    Csv,
+    /// A folder of files of JSON lines, one a table.
+    Json,
+}
 
 impl Format {
-    pub const ALL: &[Format] = &[];
+    pub const ALL: &[Format] =
+        &[Format::Perfetto, Format::Chrome, Format::Parquet, Format::Pprof, Format::Csv, Format::Json];
 
     pub fn name(self) -> &'static str {
-        match self {}
+        match self {
+            Format::Perfetto => "perfetto",
+            Format::Chrome => "chrome",
+            Format::Parquet => "parquet",
+            Format::Pprof => "pprof",
+            Format::Csv => "csv",
+            Format::Json => "json",
+        }
     }
 
     /// What the file is called where nobody says; of a format that makes several files, the folder.
     pub fn default_name(self) -> &'static str {
-        match self {}
+        match self {
+            Format::Perfetto => "gputap.perfetto-trace",
+            Format::Chrome => "gputap-chrome",
+            Format::Parquet => "gputap-parquet",
+            Format::Pprof => "gputap.pb.gz",
+            Format::Csv => "gputap-csv",
+            Format::Json => "gputap-json",
+        }
     }
 
+    /// # Errors
+    /// There is no such format.
     pub fn from_name(name: &str) -> Result<Format, ExportError> {
         let unknown = || ExportError::UnknownFormat { name: name.to_owned() };
         Format::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(unknown)
@@ -80,11 +119,22 @@ impl Exported {
 ///
 /// # Errors
 /// `out` is there already, there is nothing to export, or a file could not be read or written; then `out` is not there.
-pub fn export(
-    _recording: &Recording,
-    format: Format,
-    _out: &Path,
-    _options: &Options,
-) -> Result<Exported, ExportError> {
-    match format {}
+pub fn export(recording: &Recording, format: Format, out: &Path, options: &Options) -> Result<Exported, ExportError> {
+    if recording.processes().iter().all(has_no_event) {
+        return Err(ExportError::nothing(recording));
+    }
+    let wanted = table::ALL_TABLES;
+    match format {
+        Format::Perfetto => perfetto::export(recording, out, options),
+        Format::Chrome => chrome::export(recording, out, options),
+        Format::Parquet => parquet::to_folder(recording, wanted, out, options),
+        Format::Pprof => pprof::to_file(recording, out, options),
+        Format::Csv => csv::to_folder(recording, wanted, out, options),
+        Format::Json => json::to_folder(recording, wanted, out, options),
+    }
+}
+
+fn has_no_event(recorded: &Recorded) -> bool {
+    let mut stream = recorded.stream(ALL_KINDS);
+    std::iter::from_fn(|| stream.next_block().map(|block| matches!(block, Block::Events(_)))).all(|is_event| !is_event)
 }

@@ -5,6 +5,7 @@ mod ctl;
 mod demo;
 mod doctor;
 mod env;
+mod export;
 mod ps;
 pub mod record;
 mod sim_job;
@@ -21,6 +22,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Top(arguments) => top::run(&arguments, theme),
         Command::Record(arguments) => record::run(&arguments, theme),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Ps(arguments) => ps::run(&arguments),
         Command::Ctl(arguments) => ctl::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
