@@ -98,7 +98,7 @@ fn parquet_rows(path: &Path) -> Vec<Row> {
     rows.map(|row| row.unwrap()).collect()
 }
 
-fn parquet_line(row: &Row, partition: &[(&str, &str)]) -> Line {
+fn parquet_line(row: &Row) -> Line {
     let text = |field: &Field, name: &str| match field {
         Field::Null => String::new(),
         Field::Long(wall_ns) if name == "start_time" => wall::iso8601(*wall_ns as u64),
@@ -108,8 +108,7 @@ fn parquet_line(row: &Row, partition: &[(&str, &str)]) -> Line {
         Field::Str(text) => text.clone(),
         field => panic!("{name} is {field:?}"),
     };
-    let given = partition.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-    row.get_column_iter().map(|(name, field)| (name.clone(), text(field, name))).chain(given).collect()
+    row.get_column_iter().map(|(name, field)| (name.clone(), text(field, name))).collect()
 }
 
 #[test]
@@ -156,13 +155,13 @@ fn parquet_has_every_kernel() {
     let out = dir.path().join("out");
     let exported = parquet::to_folder(&recording, ALL_TABLES, &out, &Options::default()).unwrap();
     let mut lines = Vec::new();
-    for rank in ["0", "1"] {
-        let folder = out.join(format!("kernels/host=node-a/rank={rank}"));
-        let files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(files.len(), 1);
-        assert!(exported.files.contains(&files[0]));
-        lines
-            .extend(parquet_rows(&files[0]).iter().map(|row| parquet_line(row, &[("host", "node-a"), ("rank", rank)])));
+    let mut files: Vec<_> = out.join("kernels").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for (file, rank) in files.iter().zip([0, 1]) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(&format!("node-a.rank-{rank}.pid-400{rank}-")), "{name}");
+        assert!(exported.files.contains(file));
+        lines.extend(parquet_rows(file).iter().map(parquet_line));
     }
     check_kernels(&recording, lines);
     let bytes: u64 = exported.files.iter().map(|file| file.metadata().unwrap().len()).sum();
@@ -190,10 +189,8 @@ fn every_number_of_every_kind_is_there() {
         let all: usize = kind.fields().iter().map(|(_, numbers)| numbers).sum();
         let there = (101..101 + all).filter(|number| cells.contains(&number.to_string().as_str())).count();
         assert_eq!(there, all - names, "{table}: {:?}", lines[0]);
-        let folder = parquet_out.join(table).join("host=a%2Fb%3Dc%20%25%C3%BC/rank=__HIVE_DEFAULT_PARTITION__");
-        let rows = parquet_rows(&folder.join("pid-77-0f-0.parquet"));
-        let line = parquet_line(&rows[0], &[("host", "a/b=c %ü"), ("rank", "")]);
-        assert_eq!(line, lines[0], "{table}");
+        let rows = parquet_rows(&parquet_out.join(table).join("a%2Fb%3Dc%20%25%C3%BC.pid-77-0f-0.parquet"));
+        assert_eq!(parquet_line(&rows[0]), lines[0], "{table}");
     }
 }
 
@@ -221,8 +218,7 @@ fn nothing_recorded_gives_tables_without_rows() {
     for table in ["kernels", "copies", "memsets"] {
         assert_eq!(csv_lines(&csv_out.join(format!("{table}.csv"))), Vec::<Line>::new());
         assert_eq!(std::fs::read(json_out.join(format!("{table}.jsonl"))).unwrap(), b"");
-        let folder = parquet_out.join(table).join("host=__HIVE_DEFAULT_PARTITION__/rank=__HIVE_DEFAULT_PARTITION__");
-        assert_eq!(parquet_rows(&folder.join("pid-0--0.parquet")).len(), 0);
+        assert_eq!(parquet_rows(&parquet_out.join(table).join("unknown.pid-0--0.parquet")).len(), 0);
     }
     assert_eq!(csv_lines(&csv_out.join("processes.csv")).len(), 1);
 }
