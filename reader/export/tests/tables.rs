@@ -5,7 +5,7 @@ mod support;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 use gputap_export::table::{ALL_TABLES, Selection, wall};
-use gputap_export::{ExportError, Options, csv, json, parquet};
+use gputap_export::{ExportError, Format, Options, csv, export_to_stream, json, parquet};
 use gputap_recording::{Recorded, Recording};
 use gputap_ringbuf::event::{EventKind, KernelEvent};
 use std::collections::BTreeMap;
@@ -144,6 +144,11 @@ fn a_stream_has_the_lines_of_the_file() {
         csv::to_stream(&recording, table, &mut stream, Path::new("-")).unwrap();
         assert_eq!(stream, std::fs::read(out.join(format!("{table}.csv"))).unwrap());
     }
+    let mut stream = Vec::new();
+    export_to_stream(&recording, Format::Csv, "kernels", &mut stream, Path::new("-")).unwrap();
+    assert_eq!(stream, std::fs::read(out.join("kernels.csv")).unwrap());
+    let none = export_to_stream(&recording, Format::Parquet, "kernels", Vec::new(), Path::new("-")).unwrap_err();
+    assert!(matches!(none, ExportError::NoStream { format: "parquet" }));
     let unknown = csv::to_stream(&recording, "kernel", Vec::new(), Path::new("-")).unwrap_err();
     assert!(unknown.to_string().contains("kernels, copies"), "{unknown}");
 }
