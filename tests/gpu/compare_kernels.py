@@ -1,17 +1,19 @@
 """Kernels by torch.profiler beside those of a recording: compare_kernels.py PROFILER.json REPORT.json
 
 REPORT is `gputap report DIR --json`. Counts of every kernel must be equal; mean GPU times of those above 1 % of the total
-within 5 %. Names are compared without their spaces: two demanglers set them differently.
+within 5 %. Exact names are demangled by c++filt, as torch.profiler does it, and compared without their spaces.
 """
-import json, sys
+import json, subprocess, sys
 
 profiler = {name: entry for name, entry in json.load(open(sys.argv[1])).items()}
 report = json.load(open(sys.argv[2]))
 plain = lambda name: "".join(name.split())
 ours = {}
-for row in report["kernels"]:
-    calls, total = ours.get(plain(row["name"]), (0, 0))
-    ours[plain(row["name"])] = (calls + row["calls"], total + row["total_ns"])
+exact = "\n".join(row["mangled"] for row in report["kernels"])
+readable = subprocess.run(["c++filt"], input=exact, capture_output=True, text=True, check=True).stdout.splitlines()
+for row, name in zip(report["kernels"], readable):
+    calls, total = ours.get(plain(name), (0, 0))
+    ours[plain(name)] = (calls + row["calls"], total + row["total_ns"])
 theirs = {plain(name): (calls, calls * mean) for name, (calls, mean) in profiler.items()}
 whole = sum(total for _, total in theirs.values())
 print(f"kernels: torch.profiler {sum(c for c, _ in theirs.values())}, gputap {sum(c for c, _ in ours.values())}; names {len(theirs)}, {len(ours)}")

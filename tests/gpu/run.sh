@@ -129,13 +129,6 @@ phase_view() {
   ls -la "$out/view.typescript"
 }
 
-# A small recording for tests/data: no cubins, which are other people's code.
-phase_sample() {
-  "$gputap" record -o "$out/sample" -- python3 "$kit/torch_gpt.py" --steps 5 >/dev/null 2>&1
-  tar czf "$out/sample.tgz" -C "$out" --exclude=cubins sample
-  ls -la "$out/sample" "$out/sample.tgz"
-}
-
 # exits NAME RUNS SWITCHED COMMAND...: RUNS of COMMAND at once, SWITCHED on and off by gputap ctl (1) or not (0); who crashed.
 exits() {
   local name=$1 runs=$2 switched=$3 log=$work/exits-$1
