@@ -109,13 +109,13 @@ impl Shared {
             Kept::Full => None,
         };
         self.index.add(row, &self.rows[row].process, cubin, file.clone());
-        Ok(self.begin(row)?.cubin(cubin, file)?)
+        Ok(self.rows[row].cubin(cubin, file)?)
     }
 
     pub fn cupti_crc(&mut self, row: usize, slot: u32, crc: Result<u64, &str>) -> Result<(), RecordError> {
         self.index.set_cupti_crc((row, slot), crc);
         match crc {
-            Ok(crc) => Ok(self.begin(row)?.cupti_crc(slot, crc)?),
+            Ok(crc) => Ok(self.rows[row].cupti_crc(slot, crc)?),
             Err(_) => Ok(()),
         }
     }
