@@ -218,8 +218,9 @@ impl Shared {
         self.rows.iter_mut().filter_map(Row::writer).for_each(|writer| writer.set_segment_bytes(bytes));
     }
 
+    /// Before there is a process there is nothing to say.
     pub fn is_index_due(&self, now: Now) -> bool {
-        now.monotonic_ns >= self.index_due_ns
+        !self.rows.is_empty() && now.monotonic_ns >= self.index_due_ns
     }
 
     pub fn write_index(&mut self, now: Now, is_last: bool) -> Result<(), RecordError> {
