@@ -2,7 +2,7 @@
 
 Calls cuptiGetCubinCrc directly for every cubin in the recording and compares; adds up the counts.
 """
-import ctypes, csv, json, os, sys, zlib
+import ctypes, json, os, sys, zlib
 
 folder, library = sys.argv[1], ctypes.CDLL(sys.argv[2])
 
@@ -17,7 +17,8 @@ def cupti_crc(image):
     return params.crc if result == 0 else f"error {result}"
 
 
-index = json.load(open(os.path.join(folder, "index.json")))["cubins"]
+document = json.load(open(os.path.join(folder, "index.json")))
+index = document["cubins"]
 agree = wrong = absent = bad_crc32 = total = 0
 for cubin in index:
     image = open(os.path.join(folder, "cubins", cubin["file"]), "rb").read()
@@ -32,15 +33,13 @@ for cubin in index:
         wrong += 1
 print(f"cubins {len(index)} ({total / 1e6:.1f} MB, {sum(c['loads'] for c in index)} loads): CUPTI's CRC agrees for {agree}, "
       f"wrong for {wrong}, absent for {absent}; CRC-32 wrong for {bad_crc32}; parse errors {sum(bool(c['parse_error']) for c in index)}")
-lines = {}
-for name in ("kernels", "copies", "memsets"):
-    path = os.path.join(folder, name + ".csv")
-    lines[name] = sum(1 for _ in csv.reader(open(path))) - 1 if os.path.exists(path) else 0
-summary = json.load(open(os.path.join(folder, "summary.json")))
-counts = summary["snapshot"]["counts"]
-print("events:", lines, "counts:", json.dumps(counts))
-lost = sum(l["count"] for l in counts["lost"])
-assert counts["attempted"] == counts["delivered"] + lost + counts["pending"], "the counts do not add up"
-assert sum(lines.values()) == counts["delivered"], "the files do not hold what was delivered"
-print("kernels of the most calls:", [(k["calls"], k["name"][:60]) for k in sorted(summary["snapshot"]["kernels"], key=lambda k: -k["calls"])[:3]])
+assert document["complete"], "the recording is not complete"
+for process in document["processes"]:
+    counts = process["counts"]
+    print("pid", process["process"]["pid"], "rank", process["process"]["rank"], "events:", process["events"], "counts:", json.dumps(counts))
+    lost = sum(l["count"] for l in counts["lost"])
+    assert counts["attempted"] == counts["delivered"] + lost + counts["pending"], "the counts do not add up"
+    kept = process["events"] + process["removed_events"] + process["filtered_events"]
+    assert kept == counts["delivered"], "the segments do not hold what was delivered"
+    assert all(os.path.getsize(os.path.join(folder, s["file"])) == s["bytes"] for s in process["segments"]), "a segment is cut"
 assert not wrong and not bad_crc32

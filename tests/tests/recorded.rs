@@ -1,5 +1,5 @@
 //! What a recording on a real GPU shows holds for one of the simulated job on the fakes, and the other way round: if the
-//! fakes drift from the real thing, or the format from its document, this fails.
+//! fakes drift from the real thing, this fails.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -8,76 +8,115 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gputap_reader::clock::Now;
-use gputap_reader::recording::{Recording as Folder, Settings};
+use gputap_reader::recording::{Recording, Settings};
 use gputap_reader::session::{Options, Session};
-use gputap_recording::{Block, Recording, Status};
-use gputap_ringbuf::event::{BASIC_KINDS, Event, KernelEvent};
+use gputap_recording::Block;
+use gputap_ringbuf::event::{BASIC_KINDS, Event};
 use gputap_sim_job::JobSpec;
 use gputap_tests::{Watched, artifact};
 
-/// What was read of a recording of one process.
-#[derive(Default)]
-struct Read {
-    kernels: Vec<KernelEvent>,
-    /// Context, stream, start, end and correlation id of whatever ran.
-    runs: Vec<[u64; 5]>,
-    nameless: usize,
-    status: Status,
+/// What ran on the device, whatever file it comes from.
+#[derive(Debug)]
+struct Work {
+    start_ns: u64,
+    end_ns: u64,
+    correlation: u64,
+    context: u64,
+    stream: u64,
+    /// Of a kernel: its name's id, and its launch shape's first numbers.
+    kernel: Option<(u64, [u64; 2])>,
 }
 
-fn read(folder: &Path) -> Read {
-    let recording = Recording::open(folder).expect("a recording");
-    let [process] = recording.processes() else { panic!("{} processes", recording.processes().len()) };
-    let mut stream = process.stream(BASIC_KINDS);
-    let mut read = Read::default();
-    let mut names = Vec::new();
+/// Of a recording in which nothing was lost.
+struct Recorded {
+    work: Vec<Work>,
+    names: HashSet<u64>,
+    attempted: u64,
+    delivered: u64,
+}
+
+/// The recording of the GPU is of the second format's time: CSV.
+fn of_csv(folder: &Path) -> Recorded {
+    let work = |name: &str| {
+        let text = fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut lines = text.lines();
+        let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
+        let row = |line: &str| -> BTreeMap<String, u64> {
+            let cells = line.split(',').map(|cell| cell.parse().unwrap_or_else(|_| panic!("{name}: {line}")));
+            head.iter().map(|column| (*column).to_owned()).zip(cells).collect()
+        };
+        let of_row = |row: BTreeMap<String, u64>| Work {
+            start_ns: row["start_ns"],
+            end_ns: row["end_ns"],
+            correlation: row["correlation"],
+            context: row["context"],
+            stream: row["stream"],
+            kernel: row.get("name_id").map(|name| (*name, [row["grid_x"], row["block_x"]])),
+        };
+        lines.map(row).map(of_row).collect::<Vec<_>>()
+    };
+    let json = |text: &str| -> serde_json::Value { serde_json::from_str(text).expect("JSON") };
+    let summary = json(&fs::read_to_string(folder.join("summary.json")).expect("a summary"));
+    assert_eq!(summary["complete"], true);
+    let names = fs::read_to_string(folder.join("names.jsonl")).expect("names");
+    let counts = &summary["snapshot"]["counts"];
+    Recorded {
+        work: ["kernels.csv", "copies.csv", "memsets.csv"].into_iter().flat_map(work).collect(),
+        names: names.lines().map(|line| json(line)["id"].as_u64().expect("an id")).collect(),
+        attempted: counts["attempted"].as_u64().expect("a number"),
+        delivered: counts["delivered"].as_u64().expect("a number"),
+    }
+}
+
+fn of_segments(folder: &Path) -> Recorded {
+    let recording = gputap_recording::Recording::open(folder).expect("a recording");
+    let mut recorded = Recorded { work: Vec::new(), names: HashSet::new(), attempted: 0, delivered: 0 };
+    let mut stream = recording.processes()[0].stream(BASIC_KINDS);
     while let Some(block) = stream.next_block() {
         match block {
-            Block::Status(status) => read.status = status,
+            Block::Events(events) => recorded.work.extend(events.iter().filter_map(work_of)),
+            Block::Status(status) => (recorded.attempted, recorded.delivered) = (status.attempted, status.delivered),
             Block::Module(_) => {}
-            Block::Events(events) => events.iter().for_each(|event| read.take(event)),
         }
-        names.extend(read.kernels[names.len()..].iter().map(|kernel| kernel.name_id));
-        read.nameless = names.iter().filter(|id| stream.names().index(**id).is_none()).count();
     }
-    assert_eq!((recording.problems(), stream.problems()), (&[][..], &[][..]));
-    read
+    assert_eq!(stream.problems(), []);
+    let ids = recorded.work.iter().filter_map(|work| work.kernel).map(|(name, _)| name);
+    recorded.names = ids.filter(|id| stream.names().get(*id as u32).is_some()).collect();
+    recorded
 }
 
-impl Read {
-    fn take(&mut self, event: &Event) {
-        let run = |context: u32, stream: u32, start, end, correlation| {
-            [u64::from(context), u64::from(stream), start, end, correlation]
-        };
-        self.runs.push(match event {
-            Event::Kernel(k) => {
-                self.kernels.push(*k);
-                run(k.context_id, k.stream_id, k.start_ns, k.end_ns, k.correlation_id)
-            }
-            Event::Memcpy(c) => run(c.context_id, c.stream_id, c.start_ns, c.end_ns, c.correlation_id),
-            Event::Memset(m) => run(m.context_id, m.stream_id, m.start_ns, m.end_ns, m.correlation_id),
-            other => panic!("{other:?}"),
-        });
+fn work_of(event: &Event) -> Option<Work> {
+    let of = |start_ns, end_ns, correlation, context: u32, stream: u32, kernel| {
+        Some(Work { start_ns, end_ns, correlation, context: context.into(), stream: stream.into(), kernel })
+    };
+    match event {
+        Event::Kernel(k) => {
+            let kernel = (u64::from(k.name_id), [k.grid[0].into(), k.block[0].into()]);
+            of(k.start_ns, k.end_ns, k.correlation_id, k.context_id, k.stream_id, Some(kernel))
+        }
+        Event::Memcpy(c) => of(c.start_ns, c.end_ns, c.correlation_id, c.context_id, c.stream_id, None),
+        Event::Memset(m) => of(m.start_ns, m.end_ns, m.correlation_id, m.context_id, m.stream_id, None),
+        _ => None,
     }
 }
 
-/// What must hold of a recording in which nothing was lost.
-fn check(folder: &Path) {
-    let read = read(folder);
-    let counted = read.runs.len() as u64;
-    assert!(counted > 0 && read.status.complete);
-    assert_eq!((read.status.delivered, read.status.attempted), (counted, counted));
-    assert_eq!(read.nameless, 0, "every kernel has a name");
-    assert!(read.kernels.iter().all(|kernel| kernel.grid[0] > 0 && kernel.block[0] > 0));
-
-    let distinct: HashSet<u64> = read.runs.iter().map(|run| run[4]).collect();
-    assert_eq!(distinct.len(), read.runs.len(), "each call has a correlation id of its own");
+/// What must hold of a recording in which nothing was lost. `is_wall_time`: CLOCK_REALTIME of this century.
+fn check(recorded: &Recorded, is_wall_time: bool) {
+    let Recorded { work, names, attempted, delivered } = recorded;
+    let count = work.len() as u64;
+    assert!(count > 0);
+    assert_eq!((*delivered, *attempted), (count, count));
+    let kernels = || work.iter().filter_map(|work| work.kernel);
+    assert!(kernels().all(|(name, _)| names.contains(&name)), "every kernel has a name");
+    assert!(kernels().all(|(_, [grid, block])| grid > 0 && block > 0));
+    let distinct: HashSet<u64> = work.iter().map(|work| work.correlation).collect();
+    assert_eq!(distinct.len(), work.len(), "each call has a correlation id of its own");
 
     let mut streams: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
-    for [context, stream, start, end, _] in read.runs {
-        // CLOCK_MONOTONIC: no machine has run for so long.
-        assert!(start > 0 && end >= start && end < 1_000_000_000_000_000_000, "{start} {end}");
-        streams.entry((context, stream)).or_default().push((start, end));
+    for work in work {
+        let (start, end) = (work.start_ns, work.end_ns);
+        assert!(start > 0 && end >= start && (start > 1_000_000_000_000_000_000) == is_wall_time, "{work:?}");
+        streams.entry((work.context, work.stream)).or_default().push((start, end));
     }
     for (stream, mut times) in streams {
         times.sort_unstable();
@@ -89,7 +128,7 @@ fn check(folder: &Path) {
 #[test]
 fn a_recording_of_a_real_job_is_as_expected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/h200-torch-gpt");
-    check(&folder);
+    check(&of_csv(&folder), true);
     let index: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.join("index.json")).expect("an index")).expect("JSON");
     let cubins = index["cubins"].as_array().expect("a list");
@@ -100,7 +139,7 @@ fn a_recording_of_a_real_job_is_as_expected() {
 #[test]
 fn a_recording_of_the_simulated_job_is_as_a_real_one() {
     let folder = record_the_simulated_job();
-    check(&folder);
+    check(&of_segments(&folder), false);
     fs::remove_dir_all(folder).expect("removed");
 }
 
@@ -121,9 +160,10 @@ fn record_the_simulated_job() -> PathBuf {
         std::thread::yield_now();
     };
     let folder = std::env::temp_dir().join(format!("gputap-recorded-{}", std::process::id()));
-    let recording = Folder::create(&folder, Settings::default(), Now::read()).expect("a new folder");
+    let recording = Recording::create(&folder, Settings::default(), Now::read()).expect("an empty folder");
     let mut recorder = recording.recorder(&session, Now::read()).expect("room");
     while !session.step(Now::read(), &mut recorder).expect("written").ended {
+        recorder.keep(Now::read(), &session).expect("room");
         assert!(Instant::now() < deadline, "the job does not end");
         std::thread::yield_now();
     }

@@ -163,6 +163,9 @@ impl Recorder {
             shared.process_ended(row, !session.was_killed());
         }
         shared.unless_failed(|shared| {
+            if shared.row(row).may_begin() {
+                shared.begin(row)?;
+            }
             if now.monotonic_ns >= *status_due_ns {
                 *status_due_ns = now.monotonic_ns.saturating_add(STATUS_EVERY_NS);
                 shared.loads(row, &session.loads())?;
@@ -204,7 +207,7 @@ impl EventSink for Recorder {
     fn name(&mut self, slot: u32, mangled: &[u8]) -> Result<(), RecordError> {
         let row = self.row;
         self.shared.borrow_mut().unless_failed(|shared| {
-            shared.begin(row)?.name(slot, mangled);
+            shared.row(row).name(slot, mangled);
             Ok(())
         })
     }
@@ -212,7 +215,7 @@ impl EventSink for Recorder {
     fn text(&mut self, slot: u32, text: &[u8]) -> Result<(), RecordError> {
         let row = self.row;
         self.shared.borrow_mut().unless_failed(|shared| {
-            shared.begin(row)?.text(slot, text);
+            shared.row(row).text(slot, text);
             Ok(())
         })
     }

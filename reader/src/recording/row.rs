@@ -18,6 +18,8 @@ pub(super) struct Row {
     pub process: Process,
     /// From the first thing that there is to write on.
     writer: Option<Writer>,
+    /// Names of before the first segment: id, whether it is a text, bytes.
+    early_names: Vec<(u32, bool, Box<[u8]>)>,
     sieve: Option<Sieve>,
     filtered: u64,
     modules: HashMap<u32, Module>,
@@ -45,6 +47,7 @@ impl Row {
             dir: recording.join(format!("pid-{}-{}", process.pid, process.nonce)),
             process,
             writer: None,
+            early_names: Vec::new(),
             sieve: filter.cloned().map(Sieve::new),
             filtered: 0,
             modules: HashMap::new(),
@@ -59,26 +62,41 @@ impl Row {
         self.writer.is_some() || self.ended.is_some()
     }
 
-    /// Makes the first segment, if there is none yet.
+    /// Makes the first segment, if there is none yet. Whose it is stands at its beginning, and a tap that is just starting
+    /// does not know all of it: names and modules wait for this.
     pub fn begin(&mut self, limits: Limits, now_ns: u64) -> Result<(), WriteError> {
-        if !self.has_begun() {
-            self.writer = Some(Writer::create(&self.dir, self.process.clone(), limits, now_ns)?);
+        if self.has_begun() {
+            return Ok(());
         }
+        let mut writer = Writer::create(&self.dir, self.process.clone(), limits, now_ns)?;
+        for (id, is_text, bytes) in std::mem::take(&mut self.early_names) {
+            if is_text { writer.text(id, &bytes) } else { writer.name(id, &bytes) }
+        }
+        self.modules.values().try_for_each(|module| writer.module(module.clone()))?;
+        self.writer = Some(writer);
         Ok(())
+    }
+
+    /// Something waits for the first segment, and all is known of the process.
+    pub fn may_begin(&self) -> bool {
+        let waits = !self.modules.is_empty() || !self.early_names.is_empty();
+        !self.has_begun() && waits && self.process.clock.is_some()
     }
 
     pub fn name(&mut self, slot: u32, mangled: &[u8]) {
         if let Some(sieve) = &mut self.sieve {
             sieve.name(slot, mangled);
         }
-        if let Some(writer) = &mut self.writer {
-            writer.name(slot, mangled);
+        match &mut self.writer {
+            Some(writer) => writer.name(slot, mangled),
+            None => self.early_names.push((slot, false, mangled.into())),
         }
     }
 
     pub fn text(&mut self, slot: u32, text: &[u8]) {
-        if let Some(writer) = &mut self.writer {
-            writer.text(slot, text);
+        match &mut self.writer {
+            Some(writer) => writer.text(slot, text),
+            None => self.early_names.push((slot, true, text.into())),
         }
     }
 

@@ -109,13 +109,13 @@ impl Shared {
             Kept::Full => None,
         };
         self.index.add(row, &self.rows[row].process, cubin, file.clone());
-        Ok(self.begin(row)?.cubin(cubin, file)?)
+        Ok(self.rows[row].cubin(cubin, file)?)
     }
 
     pub fn cupti_crc(&mut self, row: usize, slot: u32, crc: Result<u64, &str>) -> Result<(), RecordError> {
         self.index.set_cupti_crc((row, slot), crc);
         match crc {
-            Ok(crc) => Ok(self.begin(row)?.cupti_crc(slot, crc)?),
+            Ok(crc) => Ok(self.rows[row].cupti_crc(slot, crc)?),
             Err(_) => Ok(()),
         }
     }
@@ -218,8 +218,9 @@ impl Shared {
         self.rows.iter_mut().filter_map(Row::writer).for_each(|writer| writer.set_segment_bytes(bytes));
     }
 
+    /// Before there is a process there is nothing to say.
     pub fn is_index_due(&self, now: Now) -> bool {
-        now.monotonic_ns >= self.index_due_ns
+        !self.rows.is_empty() && now.monotonic_ns >= self.index_due_ns
     }
 
     pub fn write_index(&mut self, now: Now, is_last: bool) -> Result<(), RecordError> {
