@@ -19,18 +19,40 @@ Examples:
   gputap record -o run1 -- ./a.out      start a job and write down what it does
   gputap top --launches -- ./a.out      show what was launched and has not finished, too")]
 pub struct Cli {
-    /// When to use colours; NO_COLOR is respected
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub color: ColorChoice,
+    #[command(flatten)]
+    pub look: Look,
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
+pub enum When {
     Auto,
     Always,
     Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    /// By COLORFGBG; where that is not set, only the terminal's own colours are used
+    Auto,
+    Dark,
+    Light,
+}
+
+/// How things look.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Look {
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// What the terminal's background is
+    #[arg(long, value_name = "GROUND", default_value = "auto", global = true)]
+    pub theme: ThemeChoice,
+    /// Draw ASCII only; by itself where the locale is not UTF-8
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_value = "auto",
+          default_missing_value = "always", global = true)]
+    pub ascii: When,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abilities;
 mod cli;
 mod commands;
 mod error;

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::terminal;
 
 pub fn run(cli: Cli) -> Result<ExitCode> {
-    let theme = terminal::theme(cli.color);
+    let theme = terminal::theme(&cli.look);
     match cli.command {
         Command::Top(arguments) => top::run(&arguments, theme),
         Command::Record(arguments) => record::run(&arguments, theme),

@@ -12,7 +12,7 @@ use ratatui::{Frame, Terminal};
 use crate::error::{Error, Result};
 use crate::terminal::{self, Screen};
 use crate::text;
-use crate::view::Theme;
+use crate::view::{Theme, glyphs};
 
 pub enum Choice {
     Found(Found),
@@ -127,6 +127,9 @@ fn draw(frame: &mut Frame, candidates: &[Candidate], at: usize, theme: Theme) {
         }
         put((y - first) as u16 + 2, line);
     }
-    let keys = " ⏎ watch it   ↑ ↓ move   q quit";
+    let keys = format!(" {} watch it   ↑ ↓ move   q quit", theme.key("⏎"));
     put(area.height.saturating_sub(1), Line::styled(keys, theme.faint()));
+    if theme.ascii {
+        glyphs::to_ascii(frame.buffer_mut());
+    }
 }

@@ -1,12 +1,15 @@
 //! The live view: snapshots in, a picture and the wishes of the one who looks at it out.
 
 mod draw;
+pub mod glyphs;
 mod input;
 mod layout;
 mod order;
+mod palette;
 mod run;
 mod state;
 mod theme;
 
+pub use palette::{Background, Depth};
 pub use run::{Leaving, Options, run};
 pub use theme::Theme;

@@ -34,7 +34,7 @@ pub fn draw(frame: &mut Frame, area: Rect, view: &View, theme: Theme, now: Insta
     } else {
         notices(&mut line, view, theme);
         for (key, what) in KEYS {
-            line.push_span(Span::styled(key, theme.strong()));
+            line.push_span(Span::styled(theme.key(key), theme.strong()));
             line.push_span(Span::styled(format!(" {what}  "), theme.faint()));
         }
     }

@@ -17,6 +17,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::glyphs;
 use super::layout::Areas;
 use super::state::{Overlay, Tab, View};
 use super::theme::Theme;
@@ -38,6 +39,9 @@ pub fn draw(frame: &mut Frame, view: &View, theme: Theme, now: Instant) {
         Overlay::Help => overlay::help(frame, theme),
         Overlay::Detail => overlay::detail(frame, view, theme),
         Overlay::Leave => overlay::leave(frame, theme),
+    }
+    if theme.ascii {
+        glyphs::to_ascii(frame.buffer_mut());
     }
 }
 

@@ -35,8 +35,9 @@ const HELP: [(&str, &str); 16] = [
 ];
 
 pub fn help(frame: &mut Frame, theme: Theme) {
-    let lines = HELP
-        .map(|(key, what)| Line::from(vec![Span::styled(text::pad(key, 11, false), theme.accent()), Span::raw(what)]));
+    let lines = HELP.map(|(key, what)| {
+        Line::from(vec![Span::styled(text::pad(theme.key(key), 11, false), theme.accent()), Span::raw(what)])
+    });
     popup(frame, theme, " keys ", lines.to_vec(), 74);
 }
 
