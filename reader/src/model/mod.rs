@@ -17,6 +17,8 @@ mod modules;
 mod names;
 mod rates;
 pub mod snapshot;
+mod streams;
+pub mod timeline;
 mod timing;
 mod totals;
 
@@ -24,6 +26,7 @@ pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
 pub use launches::MAX_OPEN;
 pub use memory::MAX_ALLOCATIONS;
 pub use modules::MAX_MODULES;
+pub use streams::MAX_STREAMS;
 pub use totals::MAX_KEYS;
 
 use crate::clock::Now;
@@ -38,10 +41,14 @@ use memory::Memory;
 pub(crate) use modules::{Module, Modules};
 use rates::Rates;
 use snapshot::{Counts, Flags, KindCount, NamedTotal, Snapshot, Total};
+use streams::Streams;
+use timeline::{Stretch, Timeline, Work};
 use timing::{Flaw, Timing};
 use totals::Totals;
 
 const GRAPH_LAUNCHES: [u32; 2] = [DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz];
+/// What [`Snapshot::work`] is of.
+pub const WORK_SPAN_NS: u64 = 10_000_000_000;
 /// Kinds are numbered from 1 on.
 const KINDS: usize = EventKind::ALL.len() + 1;
 
@@ -64,6 +71,7 @@ pub struct Model {
     memory: Memory,
     launches: Launches,
     rates: Rates,
+    streams: Streams,
     ages: Ages,
     pub(crate) modules: Modules,
 }
@@ -87,6 +95,7 @@ impl Model {
             memory: Memory::default(),
             launches: Launches::default(),
             rates: Rates::default(),
+            streams: Streams::default(),
             ages: Ages::new(began.monotonic_ns),
             modules: Modules::default(),
         }
@@ -124,22 +133,26 @@ impl Model {
         self.count(event.kind(), timing);
         match event {
             Event::Kernel(kernel) => {
-                self.kernels.count(kernel, timing);
+                let work = self.kernels.count(kernel, timing);
                 self.rates.count(kernel, timing, now);
+                self.streams.count(work, (kernel.device_id, kernel.context_id, kernel.stream_id), timing, now);
                 self.ages.count(timing, now);
                 self.work_ended(kernel.graph_id, kernel.correlation_id, timing, now);
             }
             Event::Memcpy(copy) => {
                 self.copies.count(copy, timing);
+                self.streams.count(Work::Copy, (copy.device_id, copy.context_id, copy.stream_id), timing, now);
                 self.launches.copy_ended(copy.graph_id, copy.correlation_id);
             }
             Event::Memset(memset) => {
                 self.memsets = self.memsets.saturating_add(1);
                 self.memset_bytes = self.memset_bytes.saturating_add(memset.bytes);
+                self.streams.count(Work::Set, (memset.device_id, memset.context_id, memset.stream_id), timing, now);
                 self.launches.copy_ended(memset.graph_id, memset.correlation_id);
             }
             Event::Graph(graph) => {
                 totals::add(&mut self.graphs, timing);
+                self.streams.count(Work::Compute, (graph.device_id, graph.context_id, graph.stream_id), timing, now);
                 self.work_ended(0, graph.correlation_id, timing, now);
             }
             Event::Sync(sync) => self.syncs.count(sync.sync_kind, timing),
@@ -197,9 +210,22 @@ impl Model {
             kernels_per_s: rates.kernels_per_s,
             gpu_busy: rates.busy,
             devices: rates.devices,
+            work: self.streams.shares(self.settled_ns(now), WORK_SPAN_NS),
+            time_ns: now.monotonic_ns,
             freshness: self.ages.freshness(),
             ..Default::default()
         }
+    }
+
+    /// How busy each stream was, up to `stretch.end_ns`, or where that is 0 up to the latest of which all records should
+    /// be here.
+    pub fn timeline(&self, stretch: Stretch, now: Now) -> Timeline {
+        let end_ns = if stretch.end_ns == 0 { self.settled_ns(now) } else { stretch.end_ns };
+        self.streams.timeline(Stretch { end_ns, ..stretch })
+    }
+
+    fn settled_ns(&self, now: Now) -> u64 {
+        now.monotonic_ns.saturating_sub(rates::LAG_NS)
     }
 
     fn kinds(&self) -> Vec<KindCount> {

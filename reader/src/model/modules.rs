@@ -75,6 +75,7 @@ impl Modules {
     pub(super) fn rows(&self) -> Vec<ModuleRow> {
         let mut modules: Vec<(&u32, &Module)> = self.by_slot.iter().collect();
         modules.sort_by_key(|(slot, module)| (module.first_ns, **slot));
-        modules.into_iter().map(|(_, module)| module.row.clone()).collect()
+        let row = |module: &Module| ModuleRow { first_load_ns: module.first_ns, ..module.row.clone() };
+        modules.into_iter().map(|(_, module)| row(module)).collect()
     }
 }
