@@ -5,6 +5,7 @@ pub mod glyphs;
 mod input;
 mod layout;
 mod order;
+mod pages;
 mod palette;
 mod run;
 mod state;

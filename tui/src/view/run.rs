@@ -15,7 +15,8 @@ use gputap_reader::session::REST;
 use super::draw::draw;
 use super::input::{self, Action};
 use super::layout::Areas;
-use super::state::{Job, Tab, View};
+use super::pages::Tab;
+use super::state::{Job, View};
 use super::theme::Theme;
 use crate::error::{Error, Result};
 use crate::job::Console;
@@ -145,16 +146,26 @@ impl Session<'_> {
         let Size { width, height } = terminal.size().map_err(Error::Terminal)?;
         let areas = Areas::of(Rect::new(0, 0, width, height));
         self.view.update(source.snapshot());
-        self.view.set_page(if self.view.tab == Tab::Log { areas.body.height.into() } else { areas.table_rows() });
+        self.view.set_page(if self.view.tab == Tab::Output { areas.body.height.into() } else { areas.table_rows() });
         if let Some(console) = self.console {
             console.resize(areas.body.height, areas.body.width);
-            if self.view.tab == Tab::Log {
-                (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
-            }
         }
+        self.ask(source);
         terminal.draw(|frame| draw(frame, &self.view, theme, now)).map_err(Error::Terminal)?;
         self.dirty = false;
         Ok(())
+    }
+
+    /// What the view on the screen shows beside the snapshot.
+    fn ask(&mut self, _source: &mut dyn Source) {
+        match self.view.tab {
+            Tab::Output => {
+                if let Some(console) = self.console {
+                    (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
+                }
+            }
+            Tab::Kernels | Tab::Copies | Tab::Modules => {}
+        }
     }
 
     fn take_events(&mut self, mut wait: Duration) -> Result<Option<Leaving>> {

@@ -5,8 +5,8 @@ mod foot;
 mod grid;
 mod head;
 mod kernels;
-mod log;
 mod modules;
+mod output;
 mod overlay;
 #[cfg(test)]
 mod tests;
@@ -19,20 +19,15 @@ use ratatui::text::Line;
 
 use super::glyphs;
 use super::layout::Areas;
-use super::state::{Overlay, Tab, View};
+use super::pages::Tab;
+use super::state::{Overlay, View};
 use super::theme::Theme;
 
 pub fn draw(frame: &mut Frame, view: &View, theme: Theme, now: Instant) {
     let areas = Areas::of(frame.area());
     head::draw(frame, areas.head, view, theme);
     head::draw_tabs(frame, areas.tabs, view, theme);
-    let table = with_margin(areas.body);
-    match view.tab {
-        Tab::Kernels => kernels::draw(frame, table, view, theme),
-        Tab::Copies => copies::draw(frame, table, view, theme),
-        Tab::Modules => modules::draw(frame, table, view, theme),
-        Tab::Log => log::draw(frame, areas.body, view, theme),
-    }
+    page(frame, areas.body, view, theme);
     foot::draw(frame, areas.foot, view, theme, now);
     match view.overlay {
         Overlay::None => {}
@@ -42,6 +37,17 @@ pub fn draw(frame: &mut Frame, view: &View, theme: Theme, now: Instant) {
     }
     if theme.ascii {
         glyphs::to_ascii(frame.buffer_mut());
+    }
+}
+
+/// Each view in the place that all of them share.
+fn page(frame: &mut Frame, body: Rect, view: &View, theme: Theme) {
+    let table = with_margin(body);
+    match view.tab {
+        Tab::Kernels => kernels::draw(frame, table, view, theme),
+        Tab::Copies => copies::draw(frame, table, view, theme),
+        Tab::Modules => modules::draw(frame, table, view, theme),
+        Tab::Output => output::draw(frame, body, view, theme),
     }
 }
 

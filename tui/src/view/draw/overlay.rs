@@ -8,16 +8,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph};
 
 use crate::text;
-use crate::view::state::{Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::View;
 use crate::view::theme::Theme;
 
 const DETAIL_COLUMNS: u16 = 100;
 /// Border and padding, both sides.
 const FRAME_COLUMNS: u16 = 6;
 
-const HELP: [(&str, &str); 16] = [
-    ("1 2 3 4", "kernels, copies, modules, log"),
-    ("Tab ← →", "next and previous view"),
+const HELP: [(&str, &str); 15] = [
+    ("1 3 4 8", "kernels, copies and memory, modules, the job's output"),
+    ("Tab h l ← →", "next and previous view"),
     ("↑ ↓ j k", "hold a row: it stays held as the order changes"),
     ("PgUp PgDn", "a page (^U ^D half of one)"),
     ("g G", "start and end; g lets go of the row"),
@@ -26,7 +27,6 @@ const HELP: [(&str, &str); 16] = [
     ("r", "reverse the order"),
     ("/", "show only what contains these letters"),
     ("space", "freeze the picture, go on"),
-    ("l", "the job's output"),
     ("q", "quit"),
     ("^C", "quit; to a job started here: interrupt it"),
     ("", ""),
@@ -60,7 +60,7 @@ pub fn detail(frame: &mut Frame, view: &View, theme: Theme) {
     match view.tab {
         Tab::Kernels => kernel(frame, &snapshot.kernels[row], theme),
         Tab::Modules => module(frame, &snapshot.modules[row], theme),
-        Tab::Copies | Tab::Log => {}
+        Tab::Copies | Tab::Output => {}
     }
 }
 

@@ -12,7 +12,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::draw;
 use crate::view::input;
 use crate::view::layout::Areas;
-use crate::view::state::{Job, Overlay, Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::{Job, Overlay, View};
 use crate::view::theme::Theme;
 
 const WEIRD: [&str; 9] = [
@@ -114,7 +115,7 @@ fn any_size_any_content() {
             let mut view = View::new(Job::Running);
             view.update(snapshot(number));
             press(&mut view, KeyCode::Char('j'), now);
-            for tab in Tab::ALL {
+            for &tab in Tab::ALL {
                 view.show(tab);
                 for overlay in [Overlay::None, Overlay::Help, Overlay::Detail, Overlay::Leave] {
                     view.overlay = overlay;
@@ -177,7 +178,7 @@ fn nothing_that_a_terminal_would_obey_is_drawn() {
     let now = Instant::now();
     let mut view = View::new(Job::Foreign);
     view.update(snapshot(5));
-    for tab in Tab::ALL {
+    for &tab in Tab::ALL {
         view.show(tab);
         let picture = picture(&mut view, 200, 60, Theme::colored(true), now).concat();
         assert!(!picture.chars().any(char::is_control), "{picture:?}");
@@ -193,7 +194,7 @@ fn ascii_is_all_there_is_where_it_is_all_there_may_be() {
         view.update(snapshot(number));
         view.busy_history.extend([0.0, 0.1, 0.4, 0.7, 1.0]);
         view.log = vec!["naïve 核 ██▏ step 1".into()];
-        for tab in Tab::ALL {
+        for &tab in Tab::ALL {
             view.show(tab);
             press(&mut view, KeyCode::Char('j'), now);
             for overlay in [Overlay::None, Overlay::Help, Overlay::Detail, Overlay::Leave] {
