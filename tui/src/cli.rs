@@ -1,10 +1,18 @@
 //! The command line.
 
+mod lines;
+mod look;
+mod papers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gputap_ringbuf::event::{EventKind, kinds_of};
+
+pub use lines::{Format, Lines, Refresh, Rows};
+pub use look::{Look, ThemeChoice, When};
+pub use papers::{Completions, Config, Man, Shell};
 
 /// Watch which kernels use the GPU in a running job, without touching it.
 ///
@@ -25,36 +33,6 @@ pub struct Cli {
     pub command: Command,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ThemeChoice {
-    /// By COLORFGBG; where that is not set, only the terminal's own colours are used
-    Auto,
-    Dark,
-    Light,
-}
-
-/// How things look.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Look {
-    /// When to use colours; NO_COLOR is respected
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub color: When,
-    /// What the terminal's background is
-    #[arg(long, value_name = "GROUND", default_value = "auto", global = true)]
-    pub theme: ThemeChoice,
-    /// Draw ASCII only; by itself where the locale is not UTF-8
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_value = "auto",
-          default_missing_value = "always", global = true)]
-    pub ascii: When,
-}
-
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Watch the kernels of a job, live
@@ -73,12 +51,29 @@ pub enum Command {
     Doctor(Doctor),
     /// Remove what taps of dead processes left in shared memory
     Clean(Clean),
+    /// Print the settings, and where each comes from
+    Config(Config),
+    /// Print what completes gputap's command line in a shell
+    Completions(Completions),
+    /// Print gputap's manual page, or write all of them
+    Man(Man),
     /// Print CUPTI's checksum of the cubin on standard input (the reader's own child)
     #[command(name = "__cupti-crc", hide = true)]
     CuptiCrc(CuptiCrc),
     /// Be the simulated job of the demo
     #[command(name = "__sim-job", hide = true)]
     SimJob(SimJob),
+}
+
+impl Command {
+    /// Whether to say what is wrong with the settings before it runs: not where it only prints what is built in, says
+    /// it itself, or is a child of ours.
+    pub fn heeds_settings(&self) -> bool {
+        !matches!(
+            self,
+            Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::CuptiCrc(_) | Command::SimJob(_)
+        )
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -119,7 +114,14 @@ pub struct Launch {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Not on a terminal, a table is printed every second (of a started job: one, at its end).")]
+#[command(after_help = "\
+Not on a terminal, a table is printed at each refresh (of a started job: one, at its end).
+With --json or --csv, what a started job writes goes to standard error.
+
+Examples:
+  gputap top -p 1234 --once              one table, after a second
+  gputap top -p 1234 --json -n 60        a snapshot a second, for a minute
+  gputap top --csv -- ./a.out > k.csv    what the kernels have taken so far, each second")]
 pub struct Top {
     #[command(flatten)]
     pub target: Target,
@@ -127,6 +129,10 @@ pub struct Top {
     pub launch: Launch,
     #[command(flatten)]
     pub wish: Wish,
+    #[command(flatten)]
+    pub lines: Lines,
+    #[command(flatten)]
+    pub plain: Rows,
     /// End after so many seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub seconds: Option<f64>,
@@ -193,7 +199,7 @@ pub struct Env {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Not on a terminal, a table is printed every second.")]
+#[command(after_help = "Not on a terminal, a table is printed at each refresh.")]
 pub struct Demo {
     /// End after so many seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
@@ -207,6 +213,8 @@ pub struct Demo {
     /// Record as well, into this folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub lines: Lines,
     #[command(flatten)]
     pub load: Load,
 }

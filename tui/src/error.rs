@@ -31,6 +31,8 @@ pub enum Error {
     Record(#[from] gputap_reader::recording::RecordError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
+    #[error("{} of the settings cannot be used{}", .count, if *.count == 1 { ", and its default stands" } else { ", and their defaults stand" })]
+    Settings { count: usize },
     #[error("gputap cannot find its own binary: {source}")]
     OwnBinary { source: io::Error },
     #[error("the simulated job failed: {words}")]
@@ -56,7 +58,7 @@ impl Error {
     /// 2 where the command line has to say more, as for any other misuse of it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::SeveralTaps { .. } => 2,
+            Error::SeveralTaps { .. } | Error::Settings { .. } => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,

@@ -1,10 +1,13 @@
 //! A file a command.
 
 mod clean;
+mod completions;
+mod config;
 mod ctl;
 mod demo;
 mod doctor;
 mod env;
+mod man;
 mod ps;
 pub mod record;
 mod sim_job;
@@ -14,9 +17,10 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 use crate::error::Result;
+use crate::settings::Settings;
 use crate::terminal;
 
-pub fn run(cli: Cli) -> Result<ExitCode> {
+pub fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
     let theme = terminal::theme(&cli.look);
     match cli.command {
         Command::Top(arguments) => top::run(&arguments, theme),
@@ -27,6 +31,9 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(arguments) => demo::run(&arguments, theme),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(_) => clean::run(),
+        Command::Config(arguments) => config::run(&arguments, settings),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::CuptiCrc(arguments) => Ok(gputap_reader::crc::cupti_crc_child_main(&arguments.library)),
         Command::SimJob(arguments) => sim_job::run(&arguments),
     }

@@ -23,7 +23,6 @@ use crate::job::Console;
 use crate::signals::Signals;
 use crate::tap::Source;
 
-const DRAW: Duration = Duration::from_millis(200);
 /// Events taken between two pictures: a pasted page must not hold up the tap.
 const EVENTS_MAX: usize = 64;
 /// After SIGTERM a job has this long for what it must still do.
@@ -31,6 +30,8 @@ const END_WITHIN: Duration = Duration::from_secs(10);
 
 pub struct Options {
     pub theme: Theme,
+    /// Between two pictures that nothing hastens.
+    pub refresh: Duration,
     /// End the view by itself then.
     pub until: Option<Instant>,
     /// Once the target is gone: keep the last picture until a key, or quit.
@@ -95,7 +96,7 @@ where
         }
         if session.dirty || now >= draw_at {
             session.picture(terminal, source, options.theme, now)?;
-            draw_at = now + DRAW;
+            draw_at = now + options.refresh;
         }
         let wait = if more { Duration::ZERO } else { REST.min(draw_at.saturating_duration_since(now)) };
         if let Some(leaving) = session.take_events(wait)? {
