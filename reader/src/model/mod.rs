@@ -15,15 +15,17 @@ pub mod ledger;
 mod memory;
 mod modules;
 mod names;
+mod pools;
 mod rates;
 pub mod snapshot;
+mod steps;
 mod streams;
 pub mod timeline;
 mod timing;
 mod totals;
 
 pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
-pub use launches::MAX_OPEN;
+pub use launches::{MAX_OPEN, MAX_ROWS as MAX_IN_FLIGHT_ROWS};
 pub use memory::MAX_ALLOCATIONS;
 pub use modules::MAX_MODULES;
 pub use streams::MAX_STREAMS;
@@ -39,8 +41,9 @@ use kernels::Kernels;
 use launches::Launches;
 use memory::Memory;
 pub(crate) use modules::{Module, Modules};
+use pools::Pools;
 use rates::Rates;
-use snapshot::{Counts, Flags, KindCount, NamedTotal, Snapshot, Total};
+use snapshot::{Counts, Flags, KindCount, MemoryInUse, ModuleRow, NamedTotal, Snapshot, Total};
 use streams::Streams;
 use timeline::{Stretch, Timeline, Work};
 use timing::{Flaw, Timing};
@@ -69,6 +72,7 @@ pub struct Model {
     runtime_calls: Totals,
     driver_calls: Totals,
     memory: Memory,
+    pools: Pools,
     launches: Launches,
     rates: Rates,
     streams: Streams,
@@ -93,9 +97,10 @@ impl Model {
             runtime_calls: Totals::default(),
             driver_calls: Totals::default(),
             memory: Memory::default(),
+            pools: Pools::default(),
             launches: Launches::default(),
             rates: Rates::default(),
-            streams: Streams::default(),
+            streams: Streams::since(began.monotonic_ns),
             ages: Ages::new(began.monotonic_ns),
             modules: Modules::default(),
         }
@@ -119,6 +124,12 @@ impl Model {
     /// Records were lost, or may have been: what is open may have ended unseen.
     pub fn lost_records(&mut self, now: Now) {
         self.launches.lost_records(now);
+    }
+
+    /// A cubin, where its row comes from a recording. What is given again of a slot stands.
+    pub fn module(&mut self, row: ModuleRow) {
+        let first_ns = row.first_load_ns;
+        self.modules.put(row.slot, Module { row, first_ns });
     }
 
     /// The wall clock was set between these two times of CLOCK_MONOTONIC, and CUPTI follows it: times of records around
@@ -161,7 +172,8 @@ impl Model {
             Event::Driver(call) => self.driver_calls.count(call.callback_id, timing),
             Event::Memory(memory) => self.memory.count(memory),
             Event::Launch(launch) => self.launches.launched(launch, now),
-            Event::Pool(_) | Event::Marker(_) => {}
+            Event::Pool(pool) => self.pools.count(pool),
+            Event::Marker(_) => {}
         }
     }
 
@@ -202,7 +214,11 @@ impl Model {
             overheads: self.overheads.rows(|key, total| NamedTotal::new(key, names::overhead_kind, total)),
             runtime_calls: self.runtime_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
             driver_calls: self.driver_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
-            memory: self.memory.in_use(),
+            memory: MemoryInUse {
+                pools: self.pools.rows(),
+                pools_not_tracked: self.pools.not_tracked,
+                ..self.memory.in_use()
+            },
             in_flight: self.launches.in_flight(now, |launch| self.launched_name(launch)),
             modules: self.modules.rows(),
             module_counts: self.modules.counts(),
@@ -222,6 +238,11 @@ impl Model {
     pub fn timeline(&self, stretch: Stretch, now: Now) -> Timeline {
         let end_ns = if stretch.end_ns == 0 { self.settled_ns(now) } else { stretch.end_ns };
         self.streams.timeline(Stretch { end_ns, ..stretch })
+    }
+
+    /// How long a step takes, where the work of the last seconds repeats itself. Costs some milliseconds.
+    pub fn step_ns(&self, now: Now) -> Option<u64> {
+        self.streams.step_ns(self.settled_ns(now))
     }
 
     fn settled_ns(&self, now: Now) -> u64 {

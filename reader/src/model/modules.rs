@@ -39,6 +39,14 @@ impl Modules {
         self.by_slot.insert(slot, module);
     }
 
+    /// Adds a cubin, or puts a newer row in the place of what was known of it.
+    pub(super) fn put(&mut self, slot: u32, module: Module) {
+        match self.by_slot.get_mut(&slot) {
+            Some(known) => *known = module,
+            None => self.add(slot, module),
+        }
+    }
+
     /// Those that the cubins were built for.
     pub(crate) fn architectures(&self) -> impl Iterator<Item = &str> {
         self.architectures.iter().map(String::as_str)

@@ -98,6 +98,25 @@ pub struct MemoryInUse {
     pub missed_releases: u64,
     /// Allocations that found no room to be remembered, and are in no sum.
     pub not_tracked: u64,
+    /// By device and address, where pools are recorded.
+    pub pools: Vec<PoolRow>,
+    /// Records of pools that found no room to be remembered.
+    pub pools_not_tracked: u64,
+}
+
+/// A pool of stream-ordered memory, as its latest record said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PoolRow {
+    pub device_id: u32,
+    pub address: u64,
+    pub is_alive: bool,
+    /// Reserved by the pool, and of that in use.
+    pub size_bytes: u64,
+    pub used_bytes: u64,
+    /// The most that it had reserved at any record.
+    pub high_water_bytes: u64,
+    pub release_threshold_bytes: u64,
+    pub trims: u64,
 }
 
 /// Memory of one kind on one device.

@@ -4,6 +4,7 @@
 //! single events are not kept. Sums are exact; where two kernels of one stream overlap (nodes of a graph may) a bucket
 //! says no more than that it was busy all the time.
 
+use super::steps;
 use super::timeline::{Slice, Stretch, Timeline, TimelineRow, WORKS, Work, WorkShares};
 use super::timing::Timing;
 use crate::clock::Now;
@@ -17,6 +18,9 @@ const FINE_BUCKETS: usize = 1 << 13;
 /// A coarse bucket is 2^25 ns, 34 ms; all of them are 69 s.
 const COARSE_SHIFT: u32 = 25;
 const COARSE_BUCKETS: usize = 1 << 11;
+/// A rhythm is looked for in samples of two buckets, over 8 s less what may be late.
+const STEP_SHIFT: u32 = FINE_SHIFT + 1;
+const STEP_SAMPLES: u64 = 3_500;
 /// Records that end later than this ahead of the reader lie about the time.
 const AHEAD_NS: u64 = 1_000_000_000;
 
@@ -50,6 +54,8 @@ pub(super) struct Streams {
     /// Where the event before went: the next one mostly goes there too.
     latest: usize,
     not_shown: u64,
+    /// Before this time nothing could be seen: it is in no share.
+    since_ns: u64,
 }
 
 impl Ring {
@@ -108,6 +114,10 @@ impl Stream {
 }
 
 impl Streams {
+    pub(super) fn since(since_ns: u64) -> Streams {
+        Streams { since_ns, ..Streams::default() }
+    }
+
     pub(super) fn count(&mut self, work: Work, key: Key, timing: Timing, now: Now) {
         let Timing::Good { start_ns, end_ns } = timing else { return };
         let oldest_ns = |ring: &Ring| now.monotonic_ns.saturating_sub(ring.reach_ns() - (2 * AHEAD_NS));
@@ -154,25 +164,39 @@ impl Streams {
         let reach_ns = (COARSE_BUCKETS as u64) << COARSE_SHIFT;
         let is_recent = |stream: &&Stream| stretch.end_ns.saturating_sub(stream.last_ns) < reach_ns;
         let mut rows: Vec<TimelineRow> =
-            self.streams.iter().filter(is_recent).map(|stream| row(stream, stretch)).collect();
+            self.streams.iter().filter(is_recent).map(|stream| row(stream, stretch, self.since_ns)).collect();
         rows.sort_unstable_by_key(|row| (row.device_id, row.context_id, row.stream_id));
         Timeline { stretch, rows, not_shown: self.not_shown }
+    }
+
+    /// How long a step takes, where there is a rhythm.
+    pub(super) fn step_ns(&self, end_ns: u64) -> Option<u64> {
+        let end = end_ns >> STEP_SHIFT;
+        let first = end.saturating_sub(STEP_SAMPLES);
+        let width_ns = 1u64 << STEP_SHIFT;
+        let busy = |sample: u64| {
+            let sum = |stream: &Stream| stream.fine.sum(sample << STEP_SHIFT, (sample + 1) << STEP_SHIFT);
+            let busy_ns: u64 = self.streams.iter().map(|stream| sum(stream).iter().sum::<u64>()).sum();
+            busy_ns as f32 / width_ns as f32
+        };
+        let samples: Vec<f32> = (first..end).map(busy).collect();
+        steps::period(&samples).map(|samples| (f64::from(samples) * width_ns as f64) as u64)
     }
 
     /// Of `span_ns` up to `end_ns`, all streams added up.
     pub(super) fn shares(&self, end_ns: u64, span_ns: u64) -> WorkShares {
         let floor = |ns: u64| ns >> COARSE_SHIFT << COARSE_SHIFT;
-        let (from_ns, to_ns) = (floor(end_ns.saturating_sub(span_ns)), floor(end_ns));
+        let (from_ns, to_ns) = (floor(end_ns.saturating_sub(span_ns).max(self.since_ns)), floor(end_ns));
         let mut busy_ns = [0u64; WORKS];
         for stream in &self.streams {
             let sum = stream.coarse.sum(from_ns, to_ns);
             busy_ns.iter_mut().zip(sum).for_each(|(all, one)| *all += one);
         }
-        WorkShares::of(busy_ns, to_ns - from_ns)
+        WorkShares::of(busy_ns, to_ns.saturating_sub(from_ns))
     }
 }
 
-fn row(stream: &Stream, stretch: Stretch) -> TimelineRow {
+fn row(stream: &Stream, stretch: Stretch, since_ns: u64) -> TimelineRow {
     let ring = stream.ring(stretch);
     let mut all = [0u64; WORKS];
     let slice = |column: u64| {
@@ -183,7 +207,8 @@ fn row(stream: &Stream, stretch: Stretch) -> TimelineRow {
     };
     let slices: Vec<Slice> = (0..stretch.columns).map(slice).collect();
     let (device_id, context_id, stream_id) = stream.key;
-    TimelineRow { device_id, context_id, stream_id, slices, shares: WorkShares::of(all, stretch.span_ns()) }
+    let seen_ns = stretch.end_ns.saturating_sub(stretch.from_ns().max(since_ns));
+    TimelineRow { device_id, context_id, stream_id, slices, shares: WorkShares::of(all, seen_ns) }
 }
 
 #[cfg(test)]
@@ -272,6 +297,28 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_the_reader_is_in_no_share() {
+        let mut streams = Streams::since(BASE_NS);
+        count(&mut streams, Work::Compute, 7, BASE_NS, BASE_NS + 4 * COARSE_NS);
+        let end_ns = BASE_NS + 4 * COARSE_NS;
+        assert_eq!(streams.timeline(stretch(end_ns, COARSE_NS, 100)).rows[0].shares.compute, 1.0);
+        assert_eq!(streams.shares(end_ns, 10_000_000_000).compute, 1.0);
+    }
+
+    #[test]
+    fn a_rhythm_of_work_is_a_step() {
+        let mut streams = Streams::default();
+        let step_ns = 25_000_000;
+        for step in 0..300 {
+            let start_ns = BASE_NS + step * step_ns;
+            count(&mut streams, Work::Compute, 7, start_ns, start_ns + 18_000_000);
+        }
+        let found = streams.step_ns(BASE_NS + 300 * step_ns).unwrap();
+        assert!(found.abs_diff(step_ns) < step_ns / 50, "{found}");
+        assert_eq!(Streams::default().step_ns(BASE_NS), None);
+    }
+
+    #[test]
     fn records_that_lie_about_the_time_cost_nothing() {
         let mut streams = Streams::default();
         let timing = |start_ns, end_ns| Timing::Good { start_ns, end_ns };
@@ -282,6 +329,23 @@ mod tests {
         streams.timeline(stretch(u64::MAX, u64::MAX, u64::MAX));
         streams.timeline(stretch(0, 0, 0));
         assert!(streams.shares(BASE_NS, 10_000_000_000).compute <= 1.0);
+    }
+
+    /// `cargo test -p gputap-reader --lib a_measurement -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a measurement"]
+    fn a_measurement_of_what_an_event_costs() {
+        const EVENTS: u64 = 4_000_000;
+        for streams in [1, 4, 48] {
+            let mut kept = Streams::default();
+            let began = std::time::Instant::now();
+            for number in 0..EVENTS {
+                let start_ns = BASE_NS + number * 2_500;
+                count(&mut kept, Work::Compute, (number % streams) as u32, start_ns, start_ns + 2_000);
+            }
+            let each_ns = began.elapsed().as_nanos() as f64 / EVENTS as f64;
+            println!("{streams} streams in turn: {each_ns:.1} ns an event");
+        }
     }
 
     proptest! {
