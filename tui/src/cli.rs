@@ -24,6 +24,7 @@ Examples:
   gputap demo                           a simulated job, no GPU needed
   gputap top -- python3 train.py        start a job and watch it
   gputap top -p 1234                    watch a job that has a tap
+  gputap top run1                       play a recording
   gputap record -o run1 -- ./a.out      start a job and write down what it does
   gputap top --launches -- ./a.out      show what was launched and has not finished, too")]
 pub struct Cli {
@@ -123,6 +124,12 @@ Examples:
   gputap top -p 1234 --json -n 60        a snapshot a second, for a minute
   gputap top --csv -- ./a.out > k.csv    what the kernels have taken so far, each second")]
 pub struct Top {
+    /// A recording to play, a folder that `gputap record` wrote
+    #[arg(value_name = "RECORDING", conflicts_with_all = ["pid", "job", "all"])]
+    pub recording: Option<PathBuf>,
+    /// Follow all processes that have a tap, side by side
+    #[arg(long, conflicts_with_all = ["pid", "job"])]
+    pub all: bool,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]

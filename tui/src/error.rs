@@ -50,6 +50,13 @@ pub enum Error {
     /// Standard output is a pipe that its reader has closed: an end, not a failure.
     #[error("nobody reads standard output any more")]
     NobodyReads,
+    #[error(
+        "{0} is no folder with a recording; to watch a process: gputap top -p PID; to start one: gputap top -- COMMAND",
+        path.display()
+    )]
+    NoFolder { path: PathBuf },
+    #[error(transparent)]
+    Recording(#[from] gputap_recording::ReadError),
     #[error("{}: cannot {action}: {source}", path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -58,7 +65,7 @@ impl Error {
     /// 2 where the command line has to say more, as for any other misuse of it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::SeveralTaps { .. } | Error::Settings { .. } => 2,
+            Error::SeveralTaps { .. } | Error::NoFolder { .. } | Error::Settings { .. } => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use crate::job::{Console, JobCommand, Waiter};
 use crate::launch::{self, Prepared};
 use crate::plain::Plan;
 use crate::signals::Signals;
-use crate::tap::{Attached, Choice, Family, Launched, Source, choose};
+use crate::tap::{Attached, Choice, Choices, Everywhere, Family, Launched, Replay, Source, choose_several};
 use crate::view::Theme;
 use crate::watch::Looks;
 use crate::{terminal, watch};
@@ -18,17 +19,38 @@ pub fn run(arguments: &Top, theme: Theme) -> Result<ExitCode> {
     if !arguments.target.job.is_empty() {
         return run_job(arguments, theme);
     }
+    if let Some(recording) = &arguments.recording {
+        return show(&mut replay(recording)?, arguments, theme);
+    }
+    if arguments.all {
+        return all(arguments, theme);
+    }
     let mut attached = match arguments.target.pid {
         Some(pid) => Attached::to_pid(pid, arguments.wish.kinds())?,
-        None => match choose(theme)? {
-            Choice::Found(found) => Attached::open(&found, arguments.wish.kinds())?,
-            Choice::Nobody => return Ok(ExitCode::SUCCESS),
+        None => match choose_several(theme)? {
+            Choices::One(Choice::Found(found)) => Attached::open(&found, arguments.wish.kinds())?,
+            Choices::All => return all(arguments, theme),
+            Choices::One(Choice::Nobody) => return Ok(ExitCode::SUCCESS),
         },
     };
+    show(&mut attached, arguments, theme)
+}
+
+fn all(arguments: &Top, theme: Theme) -> Result<ExitCode> {
+    let kinds = arguments.wish.kinds();
+    show(&mut Everywhere::new(|found: &Found| open(found, kinds)), arguments, theme)
+}
+
+/// People type a pid where a folder is meant.
+fn replay(path: &Path) -> Result<Replay> {
+    if path.is_dir() { Replay::open(path) } else { Err(Error::NoFolder { path: path.to_owned() }) }
+}
+
+fn show(source: &mut dyn Source, arguments: &Top, theme: Theme) -> Result<ExitCode> {
     if is_live(arguments) {
-        watch::on_screen(&mut attached, &looks(arguments, theme), until(arguments.seconds))
+        watch::on_screen(source, &looks(arguments, theme), until(arguments.seconds))
     } else {
-        watch::as_lines(&mut attached, plan(arguments, theme), until(arguments.seconds))
+        watch::as_lines(source, plan(arguments, theme), until(arguments.seconds))
     }
 }
 

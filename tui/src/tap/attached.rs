@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
+use gputap_reader::model::timeline::{Stretch, Timeline};
 use gputap_reader::recording::{Recorder, Written};
 use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError};
 use gputap_ringbuf::attach::AttachError;
@@ -119,6 +120,14 @@ impl Source for Attached {
         let now = Now::read();
         let Some(recorder) = self.recorder.take() else { return Ok(None) };
         Ok(Some(recorder.finish(&self.session.snapshot(now), now)?))
+    }
+
+    fn timeline(&mut self, stretch: Stretch) -> Timeline {
+        self.session.timeline(stretch, Now::read())
+    }
+
+    fn step_ns(&mut self) -> Option<u64> {
+        self.session.step_ns(Now::read())
     }
 
     fn discard(&mut self) {
