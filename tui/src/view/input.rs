@@ -126,10 +126,13 @@ fn type_filter(view: &mut View, code: KeyCode) {
 }
 
 /// The view's own keys, before those of all views; whether it has taken this one.
-fn page_key(view: &mut View, _code: KeyCode, _now: Instant) -> bool {
-    match view.tab {
-        Tab::Kernels | Tab::Copies | Tab::Modules | Tab::Output => false,
+fn page_key(view: &mut View, code: KeyCode, now: Instant) -> bool {
+    let page_rows = view.page_rows();
+    let Some(words) = view.panes.key(view.tab.pane(), code, page_rows) else { return false };
+    if !words.is_empty() {
+        view.say(words, now);
     }
+    true
 }
 
 fn choose(view: &mut View, digit: char, now: Instant) {

@@ -2,12 +2,15 @@
 
 mod draw;
 pub mod glyphs;
+mod happened;
 mod input;
 mod layout;
 mod order;
 mod pages;
 mod palette;
+mod panes;
 mod run;
+mod slowest;
 mod state;
 mod theme;
 

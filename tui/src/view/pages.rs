@@ -5,26 +5,36 @@
 use std::borrow::Cow;
 
 use super::order::{self, COPY_SORTS, Column, KERNEL_SORTS, MODULE_SORTS};
+use super::panes::Pane;
 use super::state::View;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tab {
     Kernels,
+    Streams,
     Copies,
     Modules,
+    Ranks,
+    InFlight,
+    Happened,
     Output,
 }
 
 impl Tab {
     /// In the order of their digits.
-    pub const ALL: &[Tab] = &[Tab::Kernels, Tab::Copies, Tab::Modules, Tab::Output];
+    pub const ALL: &[Tab] =
+        &[Tab::Kernels, Tab::Streams, Tab::Copies, Tab::Modules, Tab::Ranks, Tab::InFlight, Tab::Happened, Tab::Output];
 
-    /// The key that chooses it, the same for good: 2 streams, 5 ranks, 6 in flight, 7 events.
+    /// The key that chooses it, the same for good.
     pub const fn digit(self) -> char {
         match self {
             Tab::Kernels => '1',
+            Tab::Streams => '2',
             Tab::Copies => '3',
             Tab::Modules => '4',
+            Tab::Ranks => '5',
+            Tab::InFlight => '6',
+            Tab::Happened => '7',
             Tab::Output => '8',
         }
     }
@@ -48,6 +58,10 @@ impl Tab {
             Tab::Kernels => "Kernels",
             Tab::Copies => "Copies & memory",
             Tab::Modules => "Modules",
+            Tab::Streams => "Streams",
+            Tab::Ranks => "Processes",
+            Tab::InFlight => "In flight",
+            Tab::Happened => "Events",
             Tab::Output => "Output",
         }
     }
@@ -56,6 +70,8 @@ impl Tab {
     pub fn short_title(self) -> &'static str {
         match self {
             Tab::Copies => "Copies",
+            Tab::Ranks => "Procs",
+            Tab::InFlight => "Flight",
             tab => tab.title(),
         }
     }
@@ -66,7 +82,8 @@ impl Tab {
             Tab::Kernels => Some(view.snapshot.kernels.len()),
             Tab::Copies => None,
             Tab::Modules => Some(view.snapshot.modules.len()),
-            Tab::Output => None,
+            Tab::Ranks => Some(view.panes.peer_count).filter(|&count| count > 1),
+            Tab::Streams | Tab::InFlight | Tab::Happened | Tab::Output => None,
         }
     }
 
@@ -76,7 +93,7 @@ impl Tab {
             Tab::Kernels => KERNEL_SORTS,
             Tab::Copies => COPY_SORTS,
             Tab::Modules => MODULE_SORTS,
-            Tab::Output => &[],
+            Tab::Streams | Tab::Ranks | Tab::InFlight | Tab::Happened | Tab::Output => &[],
         }
     }
 
@@ -87,7 +104,7 @@ impl Tab {
             Tab::Kernels => order::kernels(&view.snapshot, &view.filter, sort),
             Tab::Copies => order::copies(&view.snapshot, &view.filter, sort),
             Tab::Modules => order::modules(&view.snapshot, &view.filter, sort),
-            Tab::Output => Vec::new(),
+            Tab::Streams | Tab::Ranks | Tab::InFlight | Tab::Happened | Tab::Output => Vec::new(),
         }
     }
 
@@ -97,7 +114,18 @@ impl Tab {
             Tab::Kernels => order::kernel_key(&view.snapshot.kernels[row]).into(),
             Tab::Copies => view.snapshot.copies[row].direction.as_str().into(),
             Tab::Modules => row.to_string().into(),
-            Tab::Output => "".into(),
+            Tab::Streams | Tab::Ranks | Tab::InFlight | Tab::Happened | Tab::Output => "".into(),
+        }
+    }
+
+    /// Those that are no table of the snapshot.
+    pub fn pane(self) -> Option<Pane> {
+        match self {
+            Tab::Streams => Some(Pane::Streams),
+            Tab::Ranks => Some(Pane::Ranks),
+            Tab::InFlight => Some(Pane::InFlight),
+            Tab::Happened => Some(Pane::Happened),
+            Tab::Kernels | Tab::Copies | Tab::Modules | Tab::Output => None,
         }
     }
 

@@ -12,7 +12,7 @@ use signal_hook::consts::SIGHUP;
 
 use gputap_reader::session::REST;
 
-use super::draw::draw;
+use super::draw::{draw, timeline_columns};
 use super::input::{self, Action};
 use super::layout::Areas;
 use super::pages::Tab;
@@ -151,22 +151,19 @@ impl Session<'_> {
         if let Some(console) = self.console {
             console.resize(areas.body.height, areas.body.width);
         }
-        self.ask(source);
+        self.ask(source, areas.body.width, now);
         terminal.draw(|frame| draw(frame, &self.view, theme, now)).map_err(Error::Terminal)?;
         self.dirty = false;
         Ok(())
     }
 
     /// What the view on the screen shows beside the snapshot.
-    fn ask(&mut self, _source: &mut dyn Source) {
-        match self.view.tab {
-            Tab::Output => {
-                if let Some(console) = self.console {
-                    (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
-                }
-            }
-            Tab::Kernels | Tab::Copies | Tab::Modules => {}
+    fn ask(&mut self, source: &mut dyn Source, width: u16, now: Instant) {
+        if let (Tab::Output, Some(console)) = (self.view.tab, self.console) {
+            (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
         }
+        let (pane, frozen) = (self.view.tab.pane(), self.view.frozen);
+        self.view.panes.serve(source, pane, timeline_columns(width), frozen, now);
     }
 
     fn take_events(&mut self, mut wait: Duration) -> Result<Option<Leaving>> {

@@ -9,6 +9,7 @@ use ratatui::text::Line;
 
 use super::order::Sort;
 use super::pages::Tab;
+use super::panes::Panes;
 
 /// Seconds of history behind the sparkline.
 const HISTORY_MAX: usize = 240;
@@ -60,6 +61,8 @@ pub struct View {
     /// The job's own screen, scrolled back by `log_back` lines.
     pub log: Vec<Line<'static>>,
     pub log_back: usize,
+    /// The views that are no tables.
+    pub panes: Panes,
     status: Option<(String, Instant)>,
     tables: Vec<Table>,
     last_second: u64,
@@ -82,6 +85,7 @@ impl View {
             rows: Vec::new(),
             log: Vec::new(),
             log_back: 0,
+            panes: Panes::default(),
             status: None,
             tables: vec![table; Tab::ALL.len()],
             last_second: 0,
@@ -104,6 +108,7 @@ impl View {
                 self.busy_history.pop_front();
             }
         }
+        self.panes.look(&snapshot);
         if !self.frozen {
             self.snapshot = snapshot;
             self.refresh();

@@ -16,8 +16,9 @@ const DETAIL_COLUMNS: u16 = 100;
 /// Border and padding, both sides.
 const FRAME_COLUMNS: u16 = 6;
 
-const HELP: [(&str, &str); 15] = [
-    ("1 3 4 8", "kernels, copies and memory, modules, the job's output"),
+const HELP: [(&str, &str); 19] = [
+    ("1 2 3 4", "kernels, streams over time, copies and memory, modules"),
+    ("5 6 7 8", "processes, in flight, what happened, the job's output"),
     ("Tab h l ← →", "next and previous view"),
     ("↑ ↓ j k", "hold a row: it stays held as the order changes"),
     ("PgUp PgDn", "a page (^U ^D half of one)"),
@@ -27,9 +28,12 @@ const HELP: [(&str, &str); 15] = [
     ("r", "reverse the order"),
     ("/", "show only what contains these letters"),
     ("space", "freeze the picture, go on"),
+    ("z Z + -", "streams: closer and farther"),
+    ("p . [ ] 0", "a recording: pause (space too), step, slower, faster, start"),
     ("q", "quit"),
     ("^C", "quit; to a job started here: interrupt it"),
     ("", ""),
+    ("*  ▲", "processes: the one that all views show (⏎ changes it); the slowest"),
     ("lost", "records that no reader gets, by reason; all others arrive"),
     ("busy", "share of the last second with a kernel running"),
 ];
@@ -60,7 +64,7 @@ pub fn detail(frame: &mut Frame, view: &View, theme: Theme) {
     match view.tab {
         Tab::Kernels => kernel(frame, &snapshot.kernels[row], theme),
         Tab::Modules => module(frame, &snapshot.modules[row], theme),
-        Tab::Copies | Tab::Output => {}
+        _ => {}
     }
 }
 
