@@ -46,7 +46,7 @@ impl Work {
         const LOOKED_AT: usize = 512;
         let start = mangled[..mangled.len().min(LOOKED_AT)].to_ascii_lowercase();
         let has = |mark: &&[u8]| start.windows(mark.len()).any(|window| window == *mark);
-        if MARKS.iter().any(|mark| has(mark)) { Work::Collective } else { Work::Compute }
+        if MARKS.iter().any(has) { Work::Collective } else { Work::Compute }
     }
 }
 
