@@ -132,7 +132,7 @@ mod tests {
         };
         let pool = |number: u64| PoolRow {
             address: 0x7f00_0000_0000 + number,
-            is_alive: number % 2 == 0,
+            is_alive: number.is_multiple_of(2),
             size_bytes: 4 << 30,
             used_bytes: 1 << 30,
             high_water_bytes: 6 << 30,

@@ -46,7 +46,7 @@ pub fn draw(frame: &mut Frame, area: Rect, timeline: &Timeline, offset: usize, t
     let offset = offset.min(timeline.rows.len().saturating_sub(shown));
     for (place, row) in timeline.rows.iter().skip(offset).take(shown).enumerate() {
         let top = 1 + place as u16 * each;
-        if top >= 1 + body {
+        if top > body {
             break;
         }
         line_at(frame, Rect { width: labels, ..area }, top + tall - 1, &label(timeline, row, area.width, theme));
