@@ -1,12 +1,20 @@
 //! The command line.
 
+mod lines;
+mod look;
+mod papers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gputap_export::Format;
+use gputap_export::Format as ExportFormat;
 use gputap_reader::recording::{Filter, Trigger, parse_duration_ns};
 use gputap_ringbuf::event::{EventKind, kinds_of};
+
+pub use lines::{Format, Lines, Refresh, Rows};
+pub use look::{Look, ThemeChoice, When};
+pub use papers::{Completions, Config, Man, Shell};
 
 /// Watch which kernels use the GPU in a running job, without touching it.
 ///
@@ -18,22 +26,15 @@ Examples:
   gputap demo                           a simulated job, no GPU needed
   gputap top -- python3 train.py        start a job and watch it
   gputap top -p 1234                    watch a job that has a tap
+  gputap top run1                       play a recording
   gputap record -o run1 -- ./a.out      start a job and write down what it does
   gputap report run1                    sum up what it did
   gputap top --launches -- ./a.out      show what was launched and has not finished, too")]
 pub struct Cli {
-    /// When to use colours; NO_COLOR is respected
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub color: ColorChoice,
+    #[command(flatten)]
+    pub look: Look,
     #[command(subcommand)]
     pub command: Command,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,12 +63,29 @@ pub enum Command {
     Doctor(Doctor),
     /// Remove what taps of dead processes left in shared memory
     Clean(Clean),
+    /// Print the settings, and where each comes from
+    Config(Config),
+    /// Print what completes gputap's command line in a shell
+    Completions(Completions),
+    /// Print gputap's manual page, or write all of them
+    Man(Man),
     /// Print CUPTI's checksum of the cubin on standard input (the reader's own child)
     #[command(name = "__cupti-crc", hide = true)]
     CuptiCrc(CuptiCrc),
     /// Be the simulated job of the demo
     #[command(name = "__sim-job", hide = true)]
     SimJob(SimJob),
+}
+
+impl Command {
+    /// Whether to say what is wrong with the settings before it runs: not where it only prints what is built in, says
+    /// it itself, or is a child of ours.
+    pub fn heeds_settings(&self) -> bool {
+        !matches!(
+            self,
+            Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::CuptiCrc(_) | Command::SimJob(_)
+        )
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -108,14 +126,31 @@ pub struct Launch {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Not on a terminal, a table is printed every second (of a started job: one, at its end).")]
+#[command(after_help = "\
+Not on a terminal, a table is printed at each refresh (of a started job: one, at its end).
+With --json or --csv, what a started job writes goes to standard error.
+
+Examples:
+  gputap top -p 1234 --once              one table, after a second
+  gputap top -p 1234 --json -n 60        a snapshot a second, for a minute
+  gputap top --csv -- ./a.out > k.csv    what the kernels have taken so far, each second")]
 pub struct Top {
+    /// A recording to play, a folder that `gputap record` wrote
+    #[arg(value_name = "RECORDING", conflicts_with_all = ["pid", "job", "all"])]
+    pub recording: Option<PathBuf>,
+    /// Follow all processes that have a tap, side by side
+    #[arg(long, conflicts_with_all = ["pid", "job"])]
+    pub all: bool,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
     pub launch: Launch,
     #[command(flatten)]
     pub wish: Wish,
+    #[command(flatten)]
+    pub lines: Lines,
+    #[command(flatten)]
+    pub plain: Rows,
     /// End after so many seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub seconds: Option<f64>,
@@ -281,10 +316,13 @@ pub struct Export {
     pub recording: PathBuf,
     /// perfetto, chrome, parquet, pprof, csv or json
     #[arg(long, value_name = "FORMAT", value_parser = format)]
-    pub to: Format,
-    /// The file or folder to write [default: named after the format, here]
+    pub to: ExportFormat,
+    /// The file or folder to write [default: named after the format, here]; -: one table to standard output (csv, json, pprof)
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
+    /// Which table goes to standard output
+    #[arg(long, value_name = "NAME", default_value = "kernels")]
+    pub table: String,
     /// Replace a file that is there already
     #[arg(short, long)]
     pub force: bool,
@@ -334,7 +372,7 @@ pub struct Env {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Not on a terminal, a table is printed every second.")]
+#[command(after_help = "Not on a terminal, a table is printed at each refresh.")]
 pub struct Demo {
     /// End after so many seconds
     #[arg(long, value_name = "N", value_parser = seconds)]
@@ -348,6 +386,8 @@ pub struct Demo {
     /// Record as well, into this folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub lines: Lines,
     #[command(flatten)]
     pub load: Load,
 }
@@ -427,8 +467,8 @@ fn size(text: &str) -> Result<u64, String> {
     if (1e6..=1e18).contains(&bytes) { Ok(bytes as u64) } else { Err("must be at least 1M".to_owned()) }
 }
 
-fn format(text: &str) -> Result<Format, String> {
-    Format::from_name(text).map_err(|error| error.to_string())
+fn format(text: &str) -> Result<ExportFormat, String> {
+    ExportFormat::from_name(text).map_err(|error| error.to_string())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -544,12 +584,15 @@ mod tests {
     fn exports_are_asked_for_by_format() {
         let cli = parse("gputap export run --to perfetto -o out --force").unwrap();
         let Command::Export(export) = cli.command else { panic!("{cli:?}") };
-        assert_eq!((export.to, export.output, export.force), (Format::Perfetto, Some(PathBuf::from("out")), true));
+        assert_eq!(
+            (export.to, export.output, export.force),
+            (ExportFormat::Perfetto, Some(PathBuf::from("out")), true)
+        );
         let error = parse("gputap export run --to svg").unwrap_err().to_string();
         assert!(error.contains("\"svg\"") && error.contains("perfetto, chrome, parquet"), "{error}");
         // The help names every format.
         let help = Cli::command().find_subcommand_mut("export").expect("export").render_long_help().to_string();
-        assert_eq!(Format::ALL.iter().find(|format| !help.contains(format.name())), None);
+        assert_eq!(ExportFormat::ALL.iter().find(|format| !help.contains(format.name())), None);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub enum Error {
     Export(#[from] gputap_export::ExportError),
     #[error("{} is not empty: give a new folder, or remove what is in it", path.display())]
     NotEmpty { path: PathBuf },
+    #[error("{} of the settings cannot be used{}", .count, if *.count == 1 { ", and its default stands" } else { ", and their defaults stand" })]
+    Settings { count: usize },
     #[error("gputap cannot find its own binary: {source}")]
     OwnBinary { source: io::Error },
     #[error("the simulated job failed: {words}")]
@@ -60,6 +62,11 @@ pub enum Error {
     /// Standard output is a pipe that its reader has closed: an end, not a failure.
     #[error("nobody reads standard output any more")]
     NobodyReads,
+    #[error(
+        "{0} is no folder with a recording; to watch a process: gputap top -p PID; to start one: gputap top -- COMMAND",
+        path.display()
+    )]
+    NoFolder { path: PathBuf },
     #[error("{}: cannot {action}: {source}", path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -69,6 +76,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::SeveralTaps { .. } | Error::SeveralRemains { .. } | Error::Report(_) => 2,
+            Error::NoFolder { .. } | Error::Settings { .. } => 2,
             Error::NotStarted { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 io::ErrorKind::PermissionDenied => 126,

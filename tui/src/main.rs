@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abilities;
 mod cli;
 mod commands;
 mod error;
@@ -9,6 +10,8 @@ mod injection;
 mod job;
 mod launch;
 mod output;
+mod plain;
+mod settings;
 mod signals;
 mod tap;
 mod terminal;
@@ -18,7 +21,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
     // Before anything else: this child of the reader exists to load foreign code, and needs nothing more.
@@ -28,7 +31,14 @@ fn main() -> ExitCode {
     // A segment that somebody truncates is a word on the screen, not the end of this program. Where the kernel refuses,
     // all else works.
     let _ = gputap_ringbuf::attach::guard::catch_sigbus();
-    match commands::run(cli::Cli::parse()) {
+    let settings = settings::Settings::load();
+    let matches = settings.as_defaults_of(cli::Cli::command()).get_matches();
+    let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let settings = settings.with_flags(&matches);
+    if cli.command.heeds_settings() {
+        settings.complaints.iter().for_each(|words| output::remark(words));
+    }
+    match commands::run(cli, &settings) {
         Ok(code) => code,
         Err(error::Error::NobodyReads) => ExitCode::SUCCESS,
         Err(error) => {

@@ -6,28 +6,21 @@ use std::mem::ManuallyDrop;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::{cursor, execute, style};
 
-use crate::cli::ColorChoice;
+use crate::abilities;
+use crate::cli::Look;
 use crate::error::{Error, Result};
-use crate::view::Theme;
+use crate::view::{Depth, Theme};
 
 /// Whether a live view can be drawn here; if not, plain lines are printed.
 pub fn is_interactive() -> bool {
-    stdin().is_terminal() && stdout().is_terminal() && !is_dumb()
+    stdin().is_terminal() && stdout().is_terminal() && !abilities::is_dumb(&abilities::environment)
 }
 
-pub fn theme(choice: ColorChoice) -> Theme {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colored = match choice {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => !unwanted && !is_dumb(),
-    };
-    style::force_color_output(colored);
-    Theme { colored }
-}
-
-fn is_dumb() -> bool {
-    std::env::var("TERM").map_or(true, |term| matches!(term.as_str(), "" | "dumb" | "unknown"))
+/// How to draw here, as far as nobody has said it.
+pub fn theme(look: &Look) -> Theme {
+    let theme = abilities::theme(look, &abilities::environment);
+    style::force_color_output(theme.depth != Depth::None);
+    theme
 }
 
 /// Raw mode and the alternate screen, until dropped; a panic restores them too, before its message is printed.

@@ -8,21 +8,28 @@ use ratatui::crossterm::terminal::size;
 
 use gputap_reader::session::REST;
 
-use crate::error::Result;
+use crate::cli::Refresh;
+use crate::error::{Error, Result};
 use crate::job::{Console, Waiter, code_of};
 use crate::output::print;
+use crate::plain::{Plan, Printer};
 use crate::signals::Signals;
 use crate::tap::Source;
 use crate::terminal::Screen;
-use crate::text::table;
 use crate::view::{self, Leaving, Options, Theme};
 
-const TABLE_EVERY: Duration = Duration::from_secs(1);
-const TABLE_ROWS: usize = 20;
+/// Between two pictures of the live view, where nobody said how often.
+const DRAW: Duration = Duration::from_millis(200);
 /// Of the job's output, once the view is gone.
 const LAST_LINES: usize = 20;
 /// What a job printed last may still be on its way.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// How the live view is to be.
+pub struct Looks {
+    pub theme: Theme,
+    pub refresh: Refresh,
+}
 
 /// The size that a job's terminal begins with; the view corrects it when it draws.
 pub fn console_size() -> (u16, u16) {
@@ -31,9 +38,9 @@ pub fn console_size() -> (u16, u16) {
 }
 
 /// A tap of a process that was started elsewhere, on a terminal.
-pub fn on_screen(source: &mut dyn Source, theme: Theme, until: Option<Instant>) -> Result<ExitCode> {
+pub fn on_screen(source: &mut dyn Source, looks: &Looks, until: Option<Instant>) -> Result<ExitCode> {
     let signals = Signals::of_a_view()?;
-    let options = Options { theme, until, stay: true, for_show: false };
+    let options = Options { theme: looks.theme, refresh: looks.refresh.or(DRAW), until, stay: true, for_show: false };
     Ok(exit_code_after(look(source, None, &signals, &options)?))
 }
 
@@ -47,11 +54,11 @@ fn look(source: &mut dyn Source, console: Option<&Console>, signals: &Signals, o
 pub fn job_on_screen(
     source: &mut dyn Source,
     console: &Console,
-    theme: Theme,
+    looks: &Looks,
     until: Option<Instant>,
 ) -> Result<ExitCode> {
     let signals = Signals::all()?;
-    let options = Options { theme, until, stay: true, for_show: false };
+    let options = Options { theme: looks.theme, refresh: looks.refresh.or(DRAW), until, stay: true, for_show: false };
     let leaving = look(source, Some(console), &signals, &options)?;
     print_last_lines(console)?;
     match (leaving, console.try_wait()?) {
@@ -66,31 +73,30 @@ pub fn job_on_screen(
 pub fn demo_on_screen(
     source: &mut dyn Source,
     console: &Console,
-    theme: Theme,
+    looks: &Looks,
     until: Option<Instant>,
 ) -> Result<ExitCode> {
     let signals = Signals::all()?;
-    let options = Options { theme, until, stay: true, for_show: true };
+    let options = Options { theme: looks.theme, refresh: looks.refresh.or(DRAW), until, stay: true, for_show: true };
     Ok(exit_code_after(look(source, Some(console), &signals, &options)?))
 }
 
-/// Tables, one a second; to be used where no live view can be.
-pub fn as_tables(source: &mut dyn Source, until: Option<Instant>) -> Result<ExitCode> {
+/// Pictures in lines; to be used where no live view can be, or is wanted.
+pub fn as_lines(source: &mut dyn Source, plan: Plan, until: Option<Instant>) -> Result<ExitCode> {
     let signals = Signals::all()?;
-    let mut table_at = Instant::now() + TABLE_EVERY;
+    let mut printer = Printer::new(plan, Instant::now());
     loop {
         let more = source.step()?;
         let now = Instant::now();
         let over = source.ended() || until.is_some_and(|until| now >= until);
         let signal = signals.ending();
-        if over || signal.is_some() || now >= table_at {
-            print(&(table::of_snapshot(&source.snapshot(), TABLE_ROWS) + "\n"))?;
-            table_at += TABLE_EVERY;
+        if over || signal.is_some() || printer.is_due(now) {
+            printer.print(&source.snapshot(), now)?;
         }
         if let Some(signal) = signal {
             return Ok(exit_code_after(Leaving::Signal(signal)));
         }
-        if over {
+        if over || printer.is_done() {
             return Ok(ExitCode::SUCCESS);
         }
         if !more {
@@ -99,14 +105,23 @@ pub fn as_tables(source: &mut dyn Source, until: Option<Instant>) -> Result<Exit
     }
 }
 
-/// A job on our own streams, and one table once it has ended (or at `until`).
-pub fn job_as_table(source: &mut dyn Source, waiter: &Waiter, mut until: Option<Instant>) -> Result<ExitCode> {
-    let signals = Signals::all()?;
+/// A job on our own streams, and its picture once it has ended, or at `until`; before that too, unless only `at_end`.
+pub fn job_as_lines(
+    source: &mut dyn Source,
+    waiter: &Waiter,
+    signals: &Signals,
+    plan: Plan,
+    at_end: bool,
+    mut until: Option<Instant>,
+) -> Result<ExitCode> {
+    let mut printer = Printer::new(plan, Instant::now());
     let status = loop {
         let more = source.step()?;
-        if until.is_some_and(|until| Instant::now() >= until) {
-            until = None;
-            print(&table::of_snapshot(&source.snapshot(), TABLE_ROWS))?;
+        let now = Instant::now();
+        let over = until.is_some_and(|until| now >= until);
+        if over || (!at_end && printer.is_due(now)) {
+            until = until.filter(|_| !over);
+            printer.print(&source.snapshot(), now)?;
         }
         if let Some(signal) = signals.take() {
             waiter.pass_on(signal);
@@ -116,8 +131,25 @@ pub fn job_as_table(source: &mut dyn Source, waiter: &Waiter, mut until: Option<
         }
     };
     drain(source, Duration::from_secs(5))?;
-    print(&table::of_snapshot(&source.snapshot(), TABLE_ROWS))?;
+    if !printer.is_done() {
+        match printer.print(&source.snapshot(), Instant::now()) {
+            Ok(()) | Err(Error::NobodyReads) => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(ExitCode::from(code_of(status)))
+}
+
+/// A job on our own streams that is not watched any more.
+pub fn job_alone(waiter: &Waiter, signals: &Signals) -> Result<ExitCode> {
+    loop {
+        if let Some(signal) = signals.take() {
+            waiter.pass_on(signal);
+        }
+        if let Some(status) = waiter.within(REST)? {
+            return Ok(ExitCode::from(code_of(status)));
+        }
+    }
 }
 
 /// Reads what a job that has ended left, for a bounded time.

@@ -11,11 +11,11 @@ fn the_demo_shows_kernels_and_restores_the_terminal() {
     let terminal = Terminal::run(&["demo"], 30, 120);
     terminal.wait_for("ampere_bf16");
     terminal.wait_for("lost 0");
-    terminal.press("2");
-    terminal.wait_for("DIRECTION");
     terminal.press("3");
-    terminal.wait_for("CRC32");
+    terminal.wait_for("DIRECTION");
     terminal.press("4");
+    terminal.wait_for("CRC32");
+    terminal.press("8");
     terminal.wait_for("training a small GPT");
     terminal.press("1/nccl");
     terminal.wait_until("one row", |text| text.contains("nccl") && !text.contains("ampere_bf16"));
@@ -79,7 +79,7 @@ fn a_job_started_here_has_a_terminal_and_its_exit_code_is_ours() {
     let script = "trap 'echo interrupted; exit 9' INT; test -t 1 && echo on a terminal; read line";
     let terminal = Terminal::run(&["top", "--", "sh", "-c", script], 24, 80);
     terminal.wait_for("waiting for the job to start CUDA");
-    terminal.press("l");
+    terminal.press("8");
     terminal.wait_for("on a terminal");
     terminal.press("q");
     terminal.wait_for("The job still runs");
@@ -100,7 +100,7 @@ fn a_job_may_be_ended_or_go_on_in_front() {
     let script = "trap 'echo interrupted; exit 4' INT; echo begun; read line";
     let terminal = Terminal::run(&["top", "--", "sh", "-c", script], 24, 80);
     terminal.wait_for("waiting for the job");
-    terminal.press("l");
+    terminal.press("8");
     terminal.wait_for("begun");
     terminal.press("qf");
     terminal.wait_until("the view is gone", |text| !text.contains("Kernels"));

@@ -2,6 +2,7 @@
 
 use super::kernel::KernelStats;
 use super::snapshot::KernelRow;
+use super::timeline::Work;
 use super::timing::Timing;
 use crate::symbols::{demangle, escape};
 use gputap_ringbuf::event::{KernelEvent, NO_NAME};
@@ -30,6 +31,7 @@ enum Row {
 struct Named {
     name: String,
     mangled: String,
+    work: Work,
     stats: KernelStats,
 }
 
@@ -70,19 +72,26 @@ impl Kernels {
         self.named.push(Named {
             name: demangle(mangled),
             mangled: escape::for_screen(&String::from_utf8_lossy(mangled), ROW_MANGLED_MAX_BYTES),
+            work: Work::of_kernel(mangled),
             stats: KernelStats::default(),
         });
         Row::Named(self.named.len() - 1)
     }
 
-    pub(super) fn count(&mut self, kernel: &KernelEvent, timing: Timing) {
+    /// Gives what sort of work it was, by its name.
+    pub(super) fn count(&mut self, kernel: &KernelEvent, timing: Timing) -> Work {
         let stats = match self.by_slot.get(&kernel.name_id) {
-            Some(Row::Named(index)) => &mut self.named[*index].stats,
+            Some(Row::Named(index)) => {
+                let named = &mut self.named[*index];
+                named.stats.count(kernel, timing);
+                return named.work;
+            }
             Some(Row::Other) => &mut self.other,
             None if kernel.name_id != NO_NAME && self.by_slot.len() >= MAX_NAME_SLOTS => &mut self.other,
             None => &mut self.unnamed,
         };
         stats.count(kernel, timing);
+        Work::Compute
     }
 
     /// As in the rows.

@@ -128,6 +128,7 @@ impl Memory {
             unknown_releases: self.unknown_releases,
             missed_releases: self.missed_releases,
             not_tracked: self.not_tracked,
+            ..MemoryInUse::default()
         }
     }
 }

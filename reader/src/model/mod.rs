@@ -15,17 +15,22 @@ pub mod ledger;
 mod memory;
 mod modules;
 mod names;
+mod pools;
 mod rates;
 pub mod snapshot;
+mod steps;
+mod streams;
+pub mod timeline;
 pub(crate) mod timing;
 mod totals;
 
 pub use copies::{Copied, Copies, direction as copies_direction};
 pub use kernel::{KernelStats, QUANTILE_MAX_NS, SIGNIFICANT_DIGITS};
 pub use kernels::{MAX_KERNELS, MAX_NAME_BYTES, MAX_NAME_SLOTS};
-pub use launches::MAX_OPEN;
+pub use launches::{MAX_OPEN, MAX_ROWS as MAX_IN_FLIGHT_ROWS};
 pub use memory::{MAX_ALLOCATIONS, Memory};
 pub use modules::MAX_MODULES;
+pub use streams::MAX_STREAMS;
 pub use timing::{Flaw, Timing};
 pub use totals::MAX_KEYS;
 
@@ -37,11 +42,18 @@ use gputap_ringbuf::event::{Event, EventKind, LaunchEvent};
 use kernels::Kernels;
 use launches::Launches;
 pub(crate) use modules::{Module, Modules};
+use pools::Pools;
 use rates::Rates;
-use snapshot::{Counts, Flags, Freshness, KindCount, ModuleCounts, NamedTotal, Snapshot, Total};
+use snapshot::{
+    Counts, Flags, Freshness, KindCount, MemoryInUse, ModuleCounts, ModuleRow, NamedTotal, Snapshot, Total,
+};
+use streams::Streams;
+use timeline::{Stretch, Timeline, Work};
 use totals::Totals;
 
 const GRAPH_LAUNCHES: [u32; 2] = [DRIVER_TRACE_CBID_cuGraphLaunch, DRIVER_TRACE_CBID_cuGraphLaunch_ptsz];
+/// What [`Snapshot::work`] is of.
+pub const WORK_SPAN_NS: u64 = 10_000_000_000;
 /// Kinds are numbered from 1 on.
 const KINDS: usize = EventKind::ALL.len() + 1;
 
@@ -62,8 +74,10 @@ pub struct Model {
     runtime_calls: Totals,
     driver_calls: Totals,
     memory: Memory,
+    pools: Pools,
     launches: Launches,
     rates: Rates,
+    streams: Streams,
     ages: Ages,
     pub(crate) modules: Modules,
 }
@@ -85,8 +99,10 @@ impl Model {
             runtime_calls: Totals::default(),
             driver_calls: Totals::default(),
             memory: Memory::default(),
+            pools: Pools::default(),
             launches: Launches::default(),
             rates: Rates::default(),
+            streams: Streams::since(began.monotonic_ns),
             ages: Ages::new(began.monotonic_ns),
             modules: Modules::default(),
         }
@@ -112,6 +128,12 @@ impl Model {
         self.launches.lost_records(now);
     }
 
+    /// A cubin, where its row comes from a recording. What is given again of a slot stands.
+    pub fn module(&mut self, row: ModuleRow) {
+        let first_ns = row.first_load_ns;
+        self.modules.put(row.slot, Module { row, first_ns });
+    }
+
     /// The wall clock was set between these two times of CLOCK_MONOTONIC, and CUPTI follows it: times of records around
     /// are not averaged.
     pub fn clock_step(&mut self, after_ns: u64, before_ns: u64) {
@@ -124,22 +146,26 @@ impl Model {
         self.count(event.kind(), timing);
         match event {
             Event::Kernel(kernel) => {
-                self.kernels.count(kernel, timing);
+                let work = self.kernels.count(kernel, timing);
                 self.rates.count(kernel, timing, now);
+                self.streams.count(work, (kernel.device_id, kernel.context_id, kernel.stream_id), timing, now);
                 self.ages.count(timing, now);
                 self.work_ended(kernel.graph_id, kernel.correlation_id, timing, now);
             }
             Event::Memcpy(copy) => {
                 self.copies.count(copy, timing);
+                self.streams.count(Work::Copy, (copy.device_id, copy.context_id, copy.stream_id), timing, now);
                 self.launches.copy_ended(copy.graph_id, copy.correlation_id);
             }
             Event::Memset(memset) => {
                 self.memsets = self.memsets.saturating_add(1);
                 self.memset_bytes = self.memset_bytes.saturating_add(memset.bytes);
+                self.streams.count(Work::Set, (memset.device_id, memset.context_id, memset.stream_id), timing, now);
                 self.launches.copy_ended(memset.graph_id, memset.correlation_id);
             }
             Event::Graph(graph) => {
                 totals::add(&mut self.graphs, timing);
+                self.streams.count(Work::Compute, (graph.device_id, graph.context_id, graph.stream_id), timing, now);
                 self.work_ended(0, graph.correlation_id, timing, now);
             }
             Event::Sync(sync) => self.syncs.count(sync.sync_kind, timing),
@@ -148,7 +174,8 @@ impl Model {
             Event::Driver(call) => self.driver_calls.count(call.callback_id, timing),
             Event::Memory(memory) => self.memory.count(memory),
             Event::Launch(launch) => self.launches.launched(launch, now),
-            Event::Pool(_) | Event::Marker(_) => {}
+            Event::Pool(pool) => self.pools.count(pool),
+            Event::Marker(_) => {}
         }
     }
 
@@ -189,7 +216,11 @@ impl Model {
             overheads: self.overheads.rows(|key, total| NamedTotal::new(key, names::overhead_kind, total)),
             runtime_calls: self.runtime_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
             driver_calls: self.driver_calls.rows(|key, total| NamedTotal::new(key, |_| "", total)),
-            memory: self.memory.in_use(),
+            memory: MemoryInUse {
+                pools: self.pools.rows(),
+                pools_not_tracked: self.pools.not_tracked,
+                ..self.memory.in_use()
+            },
             in_flight: self.launches.in_flight(now, |launch| self.launched_name(launch)),
             modules: self.modules.rows(),
             module_counts: self.modules.counts(),
@@ -197,6 +228,8 @@ impl Model {
             kernels_per_s: rates.kernels_per_s,
             gpu_busy: rates.busy,
             devices: rates.devices,
+            work: self.streams.shares(self.settled_ns(now), WORK_SPAN_NS),
+            time_ns: now.monotonic_ns,
             freshness: self.ages.freshness(),
             ..Default::default()
         }
@@ -205,6 +238,22 @@ impl Model {
     /// What the snapshot says of the records' times, of the cubins that were read, and of the delay.
     pub(crate) fn standing(&self) -> (Flags, ModuleCounts, Option<Freshness>) {
         (self.flags, self.modules.counts(), self.ages.freshness())
+    }
+
+    /// How busy each stream was, up to `stretch.end_ns`, or where that is 0 up to the latest of which all records should
+    /// be here.
+    pub fn timeline(&self, stretch: Stretch, now: Now) -> Timeline {
+        let end_ns = if stretch.end_ns == 0 { self.settled_ns(now) } else { stretch.end_ns };
+        self.streams.timeline(Stretch { end_ns, ..stretch })
+    }
+
+    /// How long a step takes, where the work of the last seconds repeats itself. Costs some milliseconds.
+    pub fn step_ns(&self, now: Now) -> Option<u64> {
+        self.streams.step_ns(self.settled_ns(now))
+    }
+
+    fn settled_ns(&self, now: Now) -> u64 {
+        now.monotonic_ns.saturating_sub(rates::LAG_NS)
     }
 
     fn kinds(&self) -> Vec<KindCount> {

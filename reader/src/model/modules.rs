@@ -39,6 +39,14 @@ impl Modules {
         self.by_slot.insert(slot, module);
     }
 
+    /// Adds a cubin, or puts a newer row in the place of what was known of it.
+    pub(super) fn put(&mut self, slot: u32, module: Module) {
+        match self.by_slot.get_mut(&slot) {
+            Some(known) => *known = module,
+            None => self.add(slot, module),
+        }
+    }
+
     /// Those that the cubins were built for.
     pub(crate) fn architectures(&self) -> impl Iterator<Item = &str> {
         self.architectures.iter().map(String::as_str)
@@ -80,6 +88,7 @@ impl Modules {
     pub(super) fn rows(&self) -> Vec<ModuleRow> {
         let mut modules: Vec<(&u32, &Module)> = self.by_slot.iter().collect();
         modules.sort_by_key(|(slot, module)| (module.first_ns, **slot));
-        modules.into_iter().map(|(_, module)| module.row.clone()).collect()
+        let row = |module: &Module| ModuleRow { first_load_ns: module.first_ns, ..module.row.clone() };
+        modules.into_iter().map(|(_, module)| row(module)).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! What the model hands to whoever draws or prints it: plain data, no references into anything live.
 
+use super::timeline::WorkShares;
 use serde::Serialize;
 
 /// The state of one tap at one instant, and everything counted since attaching.
@@ -37,6 +38,10 @@ pub struct Snapshot {
     pub gpu_busy: f64,
     /// The same second by device, in the order of their ids; only devices on which a kernel ran.
     pub devices: Vec<DeviceRow>,
+    /// Of the last ten seconds, what the streams were busy with.
+    pub work: WorkShares,
+    /// CLOCK_MONOTONIC of all this.
+    pub time_ns: u64,
     /// How old kernels are when this reader gets them; absent until one has ended since it attached.
     pub freshness: Option<Freshness>,
     /// The reader's own libcupti that gives `cupti_crc`; empty until one has answered.
@@ -93,6 +98,25 @@ pub struct MemoryInUse {
     pub missed_releases: u64,
     /// Allocations that found no room to be remembered, and are in no sum.
     pub not_tracked: u64,
+    /// By device and address, where pools are recorded.
+    pub pools: Vec<PoolRow>,
+    /// Records of pools that found no room to be remembered.
+    pub pools_not_tracked: u64,
+}
+
+/// A pool of stream-ordered memory, as its latest record said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PoolRow {
+    pub device_id: u32,
+    pub address: u64,
+    pub is_alive: bool,
+    /// Reserved by the pool, and of that in use.
+    pub size_bytes: u64,
+    pub used_bytes: u64,
+    /// The most that it had reserved at any record.
+    pub high_water_bytes: u64,
+    pub release_threshold_bytes: u64,
+    pub trims: u64,
 }
 
 /// Memory of one kind on one device.
@@ -266,6 +290,8 @@ pub struct ModuleRow {
     pub size_bytes: u64,
     /// How often the process loaded this very cubin.
     pub loads: u64,
+    /// CLOCK_MONOTONIC of the first load, 0 where unknown.
+    pub first_load_ns: u64,
     /// `crc32fast` over the whole cubin; absent until computed.
     pub crc32: Option<u32>,
     /// CUPTI's own, absent with a reason in `cupti_crc_reason`.

@@ -25,6 +25,7 @@ use crate::clock::Now;
 use crate::crc::{CuptiCrc, Deadlines, Program, candidates};
 use crate::model::Model;
 use crate::model::snapshot::{ClockPoint, Snapshot};
+use crate::model::timeline::{Stretch, Timeline};
 use crate::recording::RecordError;
 use cubins::Cubins;
 use doubts::Doubts;
@@ -240,6 +241,16 @@ impl Session {
     /// The process has ended, and had not said that it would: it was killed, it crashed, or it left by `_exit`.
     pub fn was_killed(&self) -> bool {
         self.ended && !self.cut && matches!(self.last_state, Some(State::Idle | State::Recording | State::BlackBox))
+    }
+
+    /// How busy each stream was; up to now where `stretch.end_ns` is 0.
+    pub fn timeline(&self, stretch: Stretch, now: Now) -> Timeline {
+        self.model.timeline(stretch, now)
+    }
+
+    /// How long a step of the job takes, where its work repeats itself.
+    pub fn step_ns(&self, now: Now) -> Option<u64> {
+        self.model.step_ns(now)
     }
 
     /// What a person wants to hear at once, each once: trouble, and what is not recorded as it was asked for. The

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gputap_export::{Exported, Format, Options, export};
+use gputap_export::{Exported, Format, Options, export, export_to_stream};
 use gputap_recording::Recording;
 
 use crate::cli::Export;
@@ -17,16 +17,32 @@ const NOTES_MAX: usize = 20;
 pub fn run(arguments: &Export) -> Result<ExitCode> {
     let recording = Recording::open(&arguments.recording)?;
     let out = arguments.output.clone().unwrap_or_else(|| PathBuf::from(arguments.to.default_name()));
+    if out == Path::new("-") {
+        return to_stdout(&recording, arguments);
+    }
     let options = Options { overwrite: arguments.force, ..Options::default() };
     let exported = export(&recording, arguments.to, &out, &options)?;
-    for note in exported.notes.iter().take(NOTES_MAX) {
-        remark(note);
-    }
-    if exported.notes.len() > NOTES_MAX {
-        remark(&format!("and {} more such notes", exported.notes.len() - NOTES_MAX));
-    }
+    tell(&exported.notes);
     print(&in_words(&exported, &out, arguments.to))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Somebody who closes the pipe has seen enough.
+fn to_stdout(recording: &Recording, arguments: &Export) -> Result<ExitCode> {
+    let out = std::io::BufWriter::new(std::io::stdout().lock());
+    match export_to_stream(recording, arguments.to, &arguments.table, out, Path::new("standard output")) {
+        Ok(exported) => tell(&exported.notes),
+        Err(error) if error.is_closed_pipe() => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(notes: &[String]) {
+    notes.iter().take(NOTES_MAX).for_each(|note| remark(note));
+    if notes.len() > NOTES_MAX {
+        remark(&format!("and {} more such notes", notes.len() - NOTES_MAX));
+    }
 }
 
 fn in_words(exported: &Exported, out: &Path, format: Format) -> String {

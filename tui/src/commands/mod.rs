@@ -1,6 +1,8 @@
 //! A file a command.
 
 mod clean;
+mod completions;
+mod config;
 mod ctl;
 mod cubins;
 mod demo;
@@ -8,6 +10,7 @@ mod diff;
 mod doctor;
 mod env;
 mod export;
+mod man;
 mod ps;
 pub mod record;
 mod report;
@@ -18,10 +21,11 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 use crate::error::Result;
+use crate::settings::Settings;
 use crate::terminal;
 
-pub fn run(cli: Cli) -> Result<ExitCode> {
-    let theme = terminal::theme(cli.color);
+pub fn run(cli: Cli, settings: &Settings) -> Result<ExitCode> {
+    let theme = terminal::theme(&cli.look);
     match cli.command {
         Command::Top(arguments) => top::run(&arguments, theme),
         Command::Record(arguments) => record::run(&arguments, theme),
@@ -35,6 +39,9 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(arguments) => demo::run(&arguments, theme),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(_) => clean::run(),
+        Command::Config(arguments) => config::run(&arguments, settings),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::CuptiCrc(arguments) => Ok(gputap_reader::crc::cupti_crc_child_main(&arguments.library)),
         Command::SimJob(arguments) => sim_job::run(&arguments),
     }

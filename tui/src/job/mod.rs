@@ -5,6 +5,8 @@ mod exit;
 mod wait;
 
 use std::ffi::OsString;
+use std::io::stderr;
+use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus};
 
 pub use console::Console;
@@ -37,6 +39,12 @@ impl JobCommand {
     /// With our own streams, which the job has for itself.
     pub fn spawn(&self) -> Result<Child> {
         self.to_command().spawn().map_err(|source| self.not_started(source))
+    }
+
+    /// The same, but for standard output, which is ours: the job writes to standard error instead.
+    pub fn spawn_beside_output(&self) -> Result<Child> {
+        let stderr = stderr().as_fd().try_clone_to_owned().map_err(|source| self.not_started(source))?;
+        self.to_command().stdout(stderr).spawn().map_err(|source| self.not_started(source))
     }
 
     /// As a person would read it.

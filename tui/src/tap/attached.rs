@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gputap_reader::clock::Now;
 use gputap_reader::model::snapshot::Snapshot;
+use gputap_reader::model::timeline::{Stretch, Timeline};
 use gputap_reader::recording::{Recorder, Recording};
 use gputap_reader::session::{NoSink, Options, Progress, Remark, Session, SessionError, Standing};
 use gputap_ringbuf::attach::AttachError;
@@ -121,6 +122,14 @@ impl Source for Attached {
     fn finish(&mut self) -> Result<()> {
         let recorder = self.recorder.take();
         Ok(recorder.map_or(Ok(()), |recorder| recorder.finish(Now::read(), &self.session))?)
+    }
+
+    fn timeline(&mut self, stretch: Stretch) -> Timeline {
+        self.session.timeline(stretch, Now::read())
+    }
+
+    fn step_ns(&mut self) -> Option<u64> {
+        self.session.step_ns(Now::read())
     }
 
     fn discard(&mut self) {

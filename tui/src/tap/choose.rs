@@ -12,7 +12,7 @@ use ratatui::{Frame, Terminal};
 use crate::error::{Error, Result};
 use crate::terminal::{self, Screen};
 use crate::text;
-use crate::view::Theme;
+use crate::view::{Theme, glyphs};
 
 pub enum Choice {
     Found(Found),
@@ -27,13 +27,31 @@ struct Candidate {
     command: String,
 }
 
+/// Where several may be followed side by side.
+pub enum Choices {
+    One(Choice),
+    All,
+}
+
 pub fn choose(theme: Theme) -> Result<Choice> {
+    Ok(match choose_from(theme, false)? {
+        Choices::One(choice) => choice,
+        Choices::All => Choice::Nobody,
+    })
+}
+
+/// One, or all of them.
+pub fn choose_several(theme: Theme) -> Result<Choices> {
+    choose_from(theme, true)
+}
+
+fn choose_from(theme: Theme, offer_all: bool) -> Result<Choices> {
     let candidates: Vec<Candidate> =
         discover::discover().into_iter().filter(|found| found.alive).map(Candidate::new).collect();
     match candidates.len() {
         0 => Err(Error::NoTaps),
-        1 => Ok(candidates.into_iter().next().map_or(Choice::Nobody, |only| Choice::Found(only.found))),
-        _ if terminal::is_interactive() && io::stderr().is_terminal() => ask(candidates, theme),
+        1 => Ok(Choices::One(candidates.into_iter().next().map_or(Choice::Nobody, |only| Choice::Found(only.found)))),
+        _ if terminal::is_interactive() && io::stderr().is_terminal() => ask(candidates, theme, offer_all),
         _ => Err(Error::SeveralTaps { list: list(&candidates) }),
     }
 }
@@ -57,40 +75,45 @@ fn list(candidates: &[Candidate]) -> String {
     text::table::aligned(&candidates.iter().map(row).collect::<Vec<_>>())
 }
 
-fn ask(candidates: Vec<Candidate>, theme: Theme) -> Result<Choice> {
+fn ask(candidates: Vec<Candidate>, theme: Theme, offer_all: bool) -> Result<Choices> {
     let mut screen = Screen::take()?;
-    let at = pick(&mut screen.terminal, &candidates, theme)?;
-    Ok(at.and_then(|at| candidates.into_iter().nth(at)).map_or(Choice::Nobody, |chosen| Choice::Found(chosen.found)))
+    let choice = match pick(&mut screen.terminal, &candidates, theme, offer_all)? {
+        Pick::This(at) => candidates.into_iter().nth(at).map_or(Choice::Nobody, |chosen| Choice::Found(chosen.found)),
+        Pick::All => return Ok(Choices::All),
+        Pick::None => Choice::Nobody,
+    };
+    Ok(Choices::One(choice))
 }
 
 fn pick(
     terminal: &mut Terminal<impl ratatui::backend::Backend<Error = io::Error>>,
     candidates: &[Candidate],
     theme: Theme,
-) -> Result<Option<usize>> {
+    offer_all: bool,
+) -> Result<Pick> {
     let mut at = 0;
     loop {
-        terminal.draw(|frame| draw(frame, candidates, at, theme)).map_err(Error::Terminal)?;
+        terminal.draw(|frame| draw(frame, candidates, at, theme, offer_all)).map_err(Error::Terminal)?;
         let Event::Key(key) = event::read().map_err(Error::Terminal)? else { continue };
         if key.kind == KeyEventKind::Release {
             continue;
         }
-        match step(key, &mut at, candidates.len() - 1) {
-            Some(Pick::This) => return Ok(Some(at)),
-            Some(Pick::None) => return Ok(None),
-            None => {}
+        if let Some(pick) = step(key, &mut at, candidates.len() - 1, offer_all) {
+            return Ok(pick);
         }
     }
 }
 
 enum Pick {
-    This,
+    This(usize),
+    All,
     None,
 }
 
-fn step(key: KeyEvent, at: &mut usize, last: usize) -> Option<Pick> {
+fn step(key: KeyEvent, at: &mut usize, last: usize, offer_all: bool) -> Option<Pick> {
     match key.code {
-        KeyCode::Enter => return Some(Pick::This),
+        KeyCode::Enter => return Some(Pick::This(*at)),
+        KeyCode::Char('a') if offer_all => return Some(Pick::All),
         KeyCode::Char('q') | KeyCode::Esc => return Some(Pick::None),
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Pick::None),
         KeyCode::Char('j') | KeyCode::Down => *at = (*at + 1).min(last),
@@ -102,7 +125,7 @@ fn step(key: KeyEvent, at: &mut usize, last: usize) -> Option<Pick> {
     None
 }
 
-fn draw(frame: &mut Frame, candidates: &[Candidate], at: usize, theme: Theme) {
+fn draw(frame: &mut Frame, candidates: &[Candidate], at: usize, theme: Theme, offer_all: bool) {
     let area = frame.area();
     let mut put = |y: u16, line: Line| {
         if y < area.height && area.width > 0 {
@@ -127,6 +150,10 @@ fn draw(frame: &mut Frame, candidates: &[Candidate], at: usize, theme: Theme) {
         }
         put((y - first) as u16 + 2, line);
     }
-    let keys = " ⏎ watch it   ↑ ↓ move   q quit";
+    let all = if offer_all { "a all of them   " } else { "" };
+    let keys = format!(" {} watch it   {all}↑ ↓ move   q quit", theme.key("⏎"));
     put(area.height.saturating_sub(1), Line::styled(keys, theme.faint()));
+    if theme.ascii {
+        glyphs::to_ascii(frame.buffer_mut());
+    }
 }

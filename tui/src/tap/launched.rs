@@ -1,16 +1,20 @@
-//! The tap of a job that was started from here, which may take its time to use the GPU, or never do.
+//! The taps of a job that was started from here, which may take its time to use the GPU, or never do: one, or one of
+//! each process that uses it.
 
 use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::{Snapshot, Target};
+use gputap_reader::model::timeline::{Stretch, Timeline};
 use gputap_reader::process::{Liveness, liveness, start_time_ticks};
 use gputap_ringbuf::discover::Found;
 
-use super::{Family, Source};
+use super::{Family, Peer, Several, Source, Standing};
 use crate::error::Result;
 
-/// Before the job has its tap, at most this often.
+/// Before the job has its first tap, or the next one after those that have ended, at most this often.
 const LOOK: Duration = Duration::from_millis(25);
+/// For more of them.
+const LOOK_FOR_MORE: Duration = Duration::from_millis(200);
 
 pub struct Launched<F> {
     family: Family,
@@ -20,7 +24,9 @@ pub struct Launched<F> {
     /// What to call the job, whatever its command is.
     title: Option<String>,
     attach: F,
-    tap: Option<Box<dyn Source>>,
+    taps: Several,
+    /// Why one of several taps could not be followed.
+    trouble: Option<String>,
     look_at: Instant,
     job_gone: bool,
 }
@@ -40,7 +46,8 @@ where
             command,
             title: None,
             attach,
-            tap: None,
+            taps: Several::default(),
+            trouble: None,
             look_at: now,
             job_gone: false,
         }
@@ -56,24 +63,35 @@ where
         if now < self.look_at {
             return Ok(());
         }
-        self.look_at = now + LOOK;
+        self.look_at = now + if self.has_living_tap() { LOOK_FOR_MORE } else { LOOK };
         // Asked before the look: what a process leaves is there once it is gone.
         self.job_gone = liveness(self.family.root(), self.start_ticks) == Liveness::Gone;
         self.family.look(now, self.job_gone);
-        if self.tap.is_some() {
+        if !self.taps.is_empty() {
             // The last picture of one that has ended gives way to a living one only.
             self.family.forget_the_dead();
         }
-        if let Some(opened) = self.family.open_next(now, &mut self.attach) {
-            let before = self.tap.replace(opened?);
-            before.map_or(Ok(()), |mut tap| tap.finish())?;
+        while let Some(opened) = self.open_next(now) {
+            match opened {
+                Ok((tap, standing)) => {
+                    if !self.taps.follow(tap, standing) {
+                        self.trouble = Some("the job has more processes with a tap than are followed".into());
+                    }
+                }
+                Err(error) if self.taps.is_empty() => return Err(error),
+                Err(error) => self.trouble = Some(format!("a process of the job is not followed: {error}")),
+            }
         }
         Ok(())
     }
 
-    /// A job may run several programs in turn; each one's tap is taken when the one before has ended.
+    fn open_next(&mut self, now: Instant) -> Option<Result<(Box<dyn Source>, Standing)>> {
+        let attach = &mut self.attach;
+        self.family.open_next(now, |found| Ok((attach(found)?, Standing::of_pid(found.pid))))
+    }
+
     fn has_living_tap(&self) -> bool {
-        self.tap.as_ref().is_some_and(|tap| !tap.ended())
+        !self.taps.all_ended()
     }
 }
 
@@ -82,23 +100,21 @@ where
     F: FnMut(&Found) -> Result<Box<dyn Source>>,
 {
     fn step(&mut self) -> Result<bool> {
-        if !self.job_gone && !self.has_living_tap() {
+        if !self.job_gone {
             self.look()?;
         }
-        match &mut self.tap {
-            Some(tap) => tap.step(),
-            None => Ok(false),
-        }
+        self.taps.step()
     }
 
     fn snapshot(&mut self) -> Snapshot {
-        if let Some(tap) = &mut self.tap {
-            let mut snapshot = tap.snapshot();
+        if !self.taps.is_empty() {
+            let mut snapshot = self.taps.snapshot();
             match &self.title {
                 Some(title) => snapshot.target.command.clone_from(title),
                 None if snapshot.target.command.is_empty() => snapshot.target.command.clone_from(&self.command),
                 None => {}
             }
+            snapshot.notes.extend(self.trouble.clone());
             return snapshot;
         }
         let target = Target {
@@ -117,16 +133,34 @@ where
     }
 
     fn pending_checksums(&self) -> usize {
-        self.tap.as_ref().map_or(0, |tap| tap.pending_checksums())
+        self.taps.pending_checksums()
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.tap.as_mut().map_or(Ok(()), |tap| tap.finish())
+        self.taps.finish()
     }
 
     fn discard(&mut self) {
-        if let Some(tap) = &mut self.tap {
-            tap.discard();
-        }
+        self.taps.discard();
+    }
+
+    fn timeline(&mut self, stretch: Stretch) -> Timeline {
+        self.taps.timeline(stretch)
+    }
+
+    fn step_ns(&mut self) -> Option<u64> {
+        self.taps.step_ns()
+    }
+
+    fn peers(&mut self) -> Vec<Peer> {
+        self.taps.peers()
+    }
+
+    fn peer_count(&self) -> usize {
+        self.taps.peer_count()
+    }
+
+    fn look_at(&mut self, key: u64) {
+        self.taps.look_at(key);
     }
 }

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::state::{Overlay, Tab, View};
+use super::pages::Tab;
+use super::state::{Overlay, View};
 
 /// What is left to do for the one who has the terminal and the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,15 +56,17 @@ fn plain(view: &mut View, code: KeyCode, now: Instant) -> Action {
         KeyCode::Char('q') if view.guards_job() => view.overlay = Overlay::Leave,
         KeyCode::Char('q') => return Action::Quit,
         KeyCode::Char('?') | KeyCode::F(1) => view.overlay = Overlay::Help,
-        KeyCode::Char(digit @ '1'..='4') => view.show(Tab::ALL[digit as usize - '1' as usize]),
-        KeyCode::Char('l') => view.show(Tab::Log),
-        KeyCode::Tab | KeyCode::Right => turn_tab(view, 1),
-        KeyCode::BackTab | KeyCode::Left => turn_tab(view, Tab::ALL.len() - 1),
+        KeyCode::Char(digit @ '1'..='9') => choose(view, digit, now),
+        KeyCode::Tab => view.show(view.tab.turned(1)),
+        KeyCode::BackTab => view.show(view.tab.turned(-1)),
+        code if page_key(view, code, now) => {}
+        KeyCode::Char('l') | KeyCode::Right => view.show(view.tab.turned(1)),
+        KeyCode::Char('h') | KeyCode::Left => view.show(view.tab.turned(-1)),
         KeyCode::Char('s') => sort(view, now),
         KeyCode::Char('r') => reverse(view, now),
         KeyCode::Char(' ') => freeze(view, now),
         KeyCode::Char('/') => view.filter_typed = true,
-        KeyCode::Enter if matches!(view.tab, Tab::Kernels | Tab::Modules) => open_detail(view),
+        KeyCode::Enter if view.tab.has_detail() => open_detail(view),
         KeyCode::Esc => view.release(),
         code => scroll(view, code),
     }
@@ -122,8 +125,21 @@ fn type_filter(view: &mut View, code: KeyCode) {
     view.set_filter(filter);
 }
 
-fn turn_tab(view: &mut View, by: usize) {
-    view.show(Tab::ALL[(view.tab as usize + by) % Tab::ALL.len()]);
+/// The view's own keys, before those of all views; whether it has taken this one.
+fn page_key(view: &mut View, code: KeyCode, now: Instant) -> bool {
+    let page_rows = view.page_rows();
+    let Some(words) = view.panes.key(view.tab.pane(), code, page_rows) else { return false };
+    if !words.is_empty() {
+        view.say(words, now);
+    }
+    true
+}
+
+fn choose(view: &mut View, digit: char, now: Instant) {
+    match Tab::of_digit(digit) {
+        Some(tab) => view.show(tab),
+        None => view.say(format!("no view has the key {digit}"), now),
+    }
 }
 
 fn sort(view: &mut View, now: Instant) {

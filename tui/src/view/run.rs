@@ -12,17 +12,17 @@ use signal_hook::consts::SIGHUP;
 
 use gputap_reader::session::REST;
 
-use super::draw::draw;
+use super::draw::{draw, timeline_columns};
 use super::input::{self, Action};
 use super::layout::Areas;
-use super::state::{Job, Tab, View};
+use super::pages::Tab;
+use super::state::{Job, View};
 use super::theme::Theme;
 use crate::error::{Error, Result};
 use crate::job::Console;
 use crate::signals::Signals;
 use crate::tap::Source;
 
-const DRAW: Duration = Duration::from_millis(200);
 /// Events taken between two pictures: a pasted page must not hold up the tap.
 const EVENTS_MAX: usize = 64;
 /// After SIGTERM a job has this long for what it must still do.
@@ -30,6 +30,8 @@ const END_WITHIN: Duration = Duration::from_secs(10);
 
 pub struct Options {
     pub theme: Theme,
+    /// Between two pictures that nothing hastens.
+    pub refresh: Duration,
     /// End the view by itself then.
     pub until: Option<Instant>,
     /// Once the target is gone: keep the last picture until a key, or quit.
@@ -94,7 +96,7 @@ where
         }
         if session.dirty || now >= draw_at {
             session.picture(terminal, source, options.theme, now)?;
-            draw_at = now + DRAW;
+            draw_at = now + options.refresh;
         }
         let wait = if more { Duration::ZERO } else { REST.min(draw_at.saturating_duration_since(now)) };
         if let Some(leaving) = session.take_events(wait)? {
@@ -145,16 +147,23 @@ impl Session<'_> {
         let Size { width, height } = terminal.size().map_err(Error::Terminal)?;
         let areas = Areas::of(Rect::new(0, 0, width, height));
         self.view.update(source.snapshot());
-        self.view.set_page(if self.view.tab == Tab::Log { areas.body.height.into() } else { areas.table_rows() });
+        self.view.set_page(if self.view.tab == Tab::Output { areas.body.height.into() } else { areas.table_rows() });
         if let Some(console) = self.console {
             console.resize(areas.body.height, areas.body.width);
-            if self.view.tab == Tab::Log {
-                (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
-            }
         }
+        self.ask(source, areas.body.width, now);
         terminal.draw(|frame| draw(frame, &self.view, theme, now)).map_err(Error::Terminal)?;
         self.dirty = false;
         Ok(())
+    }
+
+    /// What the view on the screen shows beside the snapshot.
+    fn ask(&mut self, source: &mut dyn Source, width: u16, now: Instant) {
+        if let (Tab::Output, Some(console)) = (self.view.tab, self.console) {
+            (self.view.log, self.view.log_back) = console.lines(self.view.log_back);
+        }
+        let (pane, frozen) = (self.view.tab.pane(), self.view.frozen);
+        self.view.panes.serve(source, pane, timeline_columns(width), frozen, now);
     }
 
     fn take_events(&mut self, mut wait: Duration) -> Result<Option<Leaving>> {

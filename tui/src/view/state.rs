@@ -1,39 +1,19 @@
 //! What the view knows: the snapshot on the screen and what a person has done to it. No terminal, no clock; drawing
 //! reads it, input changes it.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use gputap_reader::model::snapshot::Snapshot;
 use ratatui::text::Line;
 
-use super::order::{self, COPY_SORTS, Column, KERNEL_SORTS, MODULE_SORTS, Sort};
+use super::order::Sort;
+use super::pages::Tab;
+use super::panes::Panes;
 
 /// Seconds of history behind the sparkline.
 const HISTORY_MAX: usize = 240;
 const STATUS_SHOWN: Duration = Duration::from_secs(4);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tab {
-    Kernels,
-    Copies,
-    Modules,
-    Log,
-}
-
-impl Tab {
-    pub const ALL: [Tab; 4] = [Tab::Kernels, Tab::Copies, Tab::Modules, Tab::Log];
-
-    pub fn sorts(self) -> &'static [Column] {
-        match self {
-            Tab::Kernels => KERNEL_SORTS,
-            Tab::Copies => COPY_SORTS,
-            Tab::Modules => MODULE_SORTS,
-            Tab::Log => &[],
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlay {
@@ -81,8 +61,10 @@ pub struct View {
     /// The job's own screen, scrolled back by `log_back` lines.
     pub log: Vec<Line<'static>>,
     pub log_back: usize,
+    /// The views that are no tables.
+    pub panes: Panes,
     status: Option<(String, Instant)>,
-    tables: [Table; 4],
+    tables: Vec<Table>,
     last_second: u64,
     page_rows: usize,
 }
@@ -103,8 +85,9 @@ impl View {
             rows: Vec::new(),
             log: Vec::new(),
             log_back: 0,
+            panes: Panes::default(),
             status: None,
-            tables: std::array::from_fn(|_| table.clone()),
+            tables: vec![table; Tab::ALL.len()],
             last_second: 0,
             page_rows: 1,
         }
@@ -125,6 +108,7 @@ impl View {
                 self.busy_history.pop_front();
             }
         }
+        self.panes.look(&snapshot);
         if !self.frozen {
             self.snapshot = snapshot;
             self.refresh();
@@ -142,7 +126,7 @@ impl View {
     }
 
     pub fn table(&self) -> &Table {
-        &self.tables[self.tab as usize]
+        &self.tables[self.tab.place()]
     }
 
     pub fn sort(&self) -> Option<Sort> {
@@ -153,7 +137,7 @@ impl View {
     /// Place of the held row in `rows`.
     pub fn selected(&self) -> Option<usize> {
         let held = self.table().held.as_deref()?;
-        self.rows.iter().position(|&row| self.key(row) == held)
+        self.rows.iter().position(|&row| self.tab.key(self, row) == held)
     }
 
     pub fn show(&mut self, tab: Tab) {
@@ -184,7 +168,7 @@ impl View {
 
     /// Holds the row `by` rows away; from nothing held, the first movement holds the row at the top of the screen.
     pub fn move_by(&mut self, by: isize) {
-        if self.tab == Tab::Log {
+        if self.tab == Tab::Output {
             self.log_back = self.log_back.saturating_add_signed(-by);
             return;
         }
@@ -224,29 +208,14 @@ impl View {
     }
 
     pub fn refresh(&mut self) {
-        self.rows = match (self.tab, self.sort()) {
-            (Tab::Kernels, Some(sort)) => order::kernels(&self.snapshot, &self.filter, sort),
-            (Tab::Copies, Some(sort)) => order::copies(&self.snapshot, &self.filter, sort),
-            (Tab::Modules, Some(sort)) => order::modules(&self.snapshot, &self.filter, sort),
-            _ => Vec::new(),
-        };
+        self.rows = self.tab.rows(self);
         self.keep_in_sight();
     }
 
     fn hold(&mut self, at: usize) {
-        let key = self.key(self.rows[at]).into_owned();
+        let key = self.tab.key(self, self.rows[at]).into_owned();
         self.table_mut().held = Some(key);
         self.keep_in_sight();
-    }
-
-    /// What stays the same about a row while its numbers change. A module keeps its place for good.
-    fn key(&self, row: usize) -> Cow<'_, str> {
-        match self.tab {
-            Tab::Kernels => order::kernel_key(&self.snapshot.kernels[row]).into(),
-            Tab::Copies => self.snapshot.copies[row].direction.as_str().into(),
-            Tab::Modules => row.to_string().into(),
-            Tab::Log => "".into(),
-        }
     }
 
     fn keep_in_sight(&mut self) {
@@ -261,6 +230,6 @@ impl View {
     }
 
     fn table_mut(&mut self) -> &mut Table {
-        &mut self.tables[self.tab as usize]
+        &mut self.tables[self.tab.place()]
     }
 }

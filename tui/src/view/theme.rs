@@ -1,34 +1,50 @@
-//! Colours. Only the sixteen of the terminal's own palette, which its owner has made readable on their background,
-//! light or dark; and none where none are wanted, with weight in their place.
+//! How things look: in which colours, and with which characters. Where no colours are wanted, with weight in their place.
 
 use ratatui::style::{Color, Modifier, Style};
 
+use super::glyphs;
+use super::palette::{Background, Depth, Palette};
+
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
-    pub colored: bool,
+    pub depth: Depth,
+    pub background: Background,
+    /// Draw nothing but ASCII.
+    pub ascii: bool,
 }
 
 impl Theme {
+    /// The terminal's own sixteen colours, or none.
+    #[cfg(test)]
+    pub const fn colored(colored: bool) -> Theme {
+        let depth = if colored { Depth::Sixteen } else { Depth::None };
+        Theme { depth, background: Background::Unknown, ascii: false }
+    }
+
+    /// A key as it is to be drawn. Nothing else needs care: what is drawn is translated as a whole.
+    pub fn key(&self, name: &'static str) -> &'static str {
+        glyphs::key(name, self.ascii)
+    }
+
     pub fn accent(&self) -> Style {
-        self.color(Color::Cyan)
+        self.color(|palette| palette.accent)
     }
 
     pub fn good(&self) -> Style {
-        self.color(Color::Green)
+        self.color(|palette| palette.good)
     }
 
     pub fn warning(&self) -> Style {
-        self.color(Color::Yellow)
+        self.color(|palette| palette.warning)
     }
 
     /// Must be seen without colours too.
     pub fn bad(&self) -> Style {
-        let style = Style::new().add_modifier(Modifier::BOLD);
-        if self.colored { style.fg(Color::Red) } else { style.add_modifier(Modifier::REVERSED) }
+        self.or(Modifier::REVERSED, |palette| Style::new().fg(palette.bad)).add_modifier(Modifier::BOLD)
     }
 
     pub fn faint(&self) -> Style {
-        if self.colored { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+        self.or(Modifier::DIM, |palette| Style::new().fg(palette.faint))
     }
 
     pub fn strong(&self) -> Style {
@@ -36,24 +52,19 @@ impl Theme {
     }
 
     pub fn badge(&self) -> Style {
-        let style = Style::new().add_modifier(Modifier::BOLD);
-        if self.colored { style.fg(Color::Black).bg(Color::Cyan) } else { style.add_modifier(Modifier::REVERSED) }
+        self.selected().add_modifier(Modifier::BOLD)
     }
 
     /// For a whole line, in place of the styles of its parts.
     pub fn selected(&self) -> Style {
-        if self.colored {
-            Style::new().fg(Color::Black).bg(Color::Cyan)
-        } else {
-            Style::new().add_modifier(Modifier::REVERSED)
-        }
+        self.or(Modifier::REVERSED, |palette| Style::new().fg(palette.on_accent).bg(palette.accent))
     }
 
     pub fn column_title(&self, sorted: bool) -> Style {
-        match (sorted, self.colored) {
-            (true, true) => Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
-            (true, false) => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-            (false, _) => self.faint(),
+        if sorted {
+            self.or(Modifier::UNDERLINED, |palette| Style::new().fg(palette.accent)).add_modifier(Modifier::BOLD)
+        } else {
+            self.faint()
         }
     }
 
@@ -72,11 +83,20 @@ impl Theme {
         match share {
             share if share >= 0.8 => self.good(),
             share if share >= 0.3 => self.warning(),
-            _ => self.color(Color::Red),
+            _ => self.color(|palette| palette.bad),
         }
     }
 
-    fn color(&self, color: Color) -> Style {
-        if self.colored { Style::new().fg(color) } else { Style::new() }
+    fn color(&self, pick: fn(&Palette) -> Color) -> Style {
+        self.palette().map_or(Style::new(), |palette| Style::new().fg(pick(palette)))
+    }
+
+    /// A style with colours, or a weight where there are none.
+    fn or(&self, weight: Modifier, style: fn(&Palette) -> Style) -> Style {
+        self.palette().map_or(Style::new().add_modifier(weight), style)
+    }
+
+    fn palette(&self) -> Option<&'static Palette> {
+        Palette::of(self.depth, self.background)
     }
 }

@@ -25,11 +25,17 @@ pub fn gputap() -> Command {
     command
 }
 
-pub fn environment() -> [(&'static str, String); 2] {
-    [("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR").to_owned()), ("TERM", "xterm-256color".to_owned())]
+pub fn environment() -> [(&'static str, String); 4] {
+    let own_folder = env!("CARGO_TARGET_TMPDIR");
+    [
+        ("XDG_CACHE_HOME", own_folder.to_owned()),
+        ("XDG_CONFIG_HOME", format!("{own_folder}/no-settings")),
+        ("TERM", "xterm-256color".to_owned()),
+        ("LC_ALL", "C.UTF-8".to_owned()),
+    ]
 }
 
-pub const REMOVED: [&str; 9] = [
+pub const REMOVED: [&str; 12] = [
     "CUDA_INJECTION64_PATH",
     "NVTX_INJECTION64_PATH",
     "GPUTAP_CUPTI",
@@ -39,6 +45,9 @@ pub const REMOVED: [&str; 9] = [
     "GPUTAP_BACKING",
     "NO_COLOR",
     "COLORTERM",
+    "COLORFGBG",
+    "LC_CTYPE",
+    "LANG",
 ];
 
 pub fn run(arguments: &[&str]) -> Output {

@@ -17,15 +17,17 @@ use gputap_ringbuf::discover::Found;
 use gputap_ringbuf::event::BASIC_KINDS;
 use gputap_sim_job::JobSpec;
 
-use crate::cli::Demo;
+use crate::cli::{Demo, Format};
 use crate::commands::record::Folder;
 use crate::error::{Error, Result};
 use crate::injection::Places;
 use crate::job::Console;
 use crate::launch::{self, Prepared};
 use crate::output::remark;
+use crate::plain::Plan;
 use crate::tap::{Attached, Launched, Source};
 use crate::view::Theme;
+use crate::watch::Looks;
 use crate::{terminal, text, watch};
 
 const TITLE: &str = "simulated training job";
@@ -45,7 +47,7 @@ pub fn run(arguments: &Demo, theme: Theme) -> Result<ExitCode> {
     } else if terminal::is_interactive() {
         demo.on_screen(theme)
     } else {
-        demo.as_tables()
+        demo.as_lines(theme)
     }
 }
 
@@ -65,14 +67,15 @@ impl Stage<'_> {
         family.started(console.pid());
         let mut source = Launched::new(family, TITLE.into(), Instant::now(), |found| self.open(found)).titled(TITLE);
         let until = self.arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-        let shown = watch::demo_on_screen(&mut source, &console, theme, until);
+        let looks = Looks { theme, refresh: self.arguments.lines.refresh };
+        let shown = watch::demo_on_screen(&mut source, &console, &looks, until);
         console.terminate();
         watch::drain(&mut source, END_WITHIN)?;
         self.finish(&mut source)?;
         shown
     }
 
-    fn as_tables(&self) -> Result<ExitCode> {
+    fn as_lines(&self, theme: Theme) -> Result<ExitCode> {
         let spec = self.spec(self.arguments.seconds.unwrap_or(0.0), true);
         let Prepared { job, mut family } = self.prepared(&spec, false)?;
         let mut command = job.to_command();
@@ -80,7 +83,7 @@ impl Stage<'_> {
         let mut child = command.spawn().map_err(|source| Error::NotStarted { program: job.program, source })?;
         family.started(child.id());
         let mut source = Launched::new(family, TITLE.into(), Instant::now(), |found| self.open(found)).titled(TITLE);
-        let shown = watch::as_tables(&mut source, None);
+        let shown = watch::as_lines(&mut source, Plan::new(&self.arguments.lines, Format::Table, None, theme), None);
         // Its standard input closed, the job ends; and with it this wait.
         drop(child.stdin.take());
         child.wait().map_err(|source| Error::Wait { pid: child.id(), source })?;

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::grid::{Cell, Grid, Spec, bar, spec};
-use super::line_at;
+use super::{line_at, memory};
 use crate::text;
 use crate::view::order::Column;
 use crate::view::state::View;
@@ -35,13 +35,22 @@ pub fn draw(frame: &mut Frame, area: Rect, view: &View, theme: Theme) {
     grid.draw(frame, area, theme, &view.rows, |row, column, width| {
         cell(&snapshot.copies[row], column, width, all, theme)
     });
-    if view.rows.is_empty() {
-        super::empty(frame, area, theme, &["no copy yet".to_owned()]);
+    let has_copies = !view.rows.is_empty();
+    // Where there are copies, their titles and rows; then what there is beside.
+    let shown = view.rows.len().saturating_sub(view.table().offset).max(1) as u16 + 1;
+    if !has_copies {
+        line_at(frame, area, 1, &Line::styled("no copy yet", theme.faint()));
     }
-    let below = view.rows.len().saturating_sub(view.table().offset) as u16 + 2;
+    let mut below = shown;
     if snapshot.memsets > 0 {
         let words = format!("{} memsets, {}", text::count(snapshot.memsets), text::bytes(snapshot.memset_bytes));
         line_at(frame, area, below, &Line::from(Span::styled(words, theme.faint())));
+        below += 1;
+    }
+    below += 1;
+    if below < area.height {
+        let rest = Rect { y: area.y + below, height: area.height - below, ..area };
+        memory::draw(frame, rest, snapshot, theme);
     }
 }
 

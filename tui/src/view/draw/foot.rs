@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::line_at;
 use crate::text;
-use crate::view::state::{Job, Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::{Job, View};
 use crate::view::theme::Theme;
 
 const KEYS: [(&str, &str); 8] = [
@@ -17,7 +18,7 @@ const KEYS: [(&str, &str); 8] = [
     ("r", "reverse"),
     ("space", "freeze"),
     ("⏎", "detail"),
-    ("1-4", "views"),
+    ("Tab", "views"),
 ];
 
 pub fn draw(frame: &mut Frame, area: Rect, view: &View, theme: Theme, now: Instant) {
@@ -34,7 +35,7 @@ pub fn draw(frame: &mut Frame, area: Rect, view: &View, theme: Theme, now: Insta
     } else {
         notices(&mut line, view, theme);
         for (key, what) in KEYS {
-            line.push_span(Span::styled(key, theme.strong()));
+            line.push_span(Span::styled(theme.key(key), theme.strong()));
             line.push_span(Span::styled(format!(" {what}  "), theme.faint()));
         }
     }
@@ -47,12 +48,12 @@ fn notices(line: &mut Line, view: &View, theme: Theme) {
         line.push_span(Span::styled("FROZEN", theme.warning()));
         line.push_span("  ");
     }
-    if !view.filter.is_empty() && view.tab != Tab::Log {
+    if !view.filter.is_empty() && view.tab != Tab::Output {
         line.push_span(Span::styled(format!("/{}", text::clip(&view.filter, 20)), theme.accent()));
         line.push_span(Span::styled(format!(" {} rows", view.rows.len()), theme.faint()));
         line.push_span("  ");
     }
-    if view.tab == Tab::Log && view.log_back > 0 {
+    if view.tab == Tab::Output && view.log_back > 0 {
         line.push_span(Span::styled(format!("{} lines back", view.log_back), theme.warning()));
         line.push_span("  ");
     }

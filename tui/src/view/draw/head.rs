@@ -9,7 +9,8 @@ use ratatui::text::{Line, Span};
 
 use super::line_at;
 use crate::text;
-use crate::view::state::{Job, Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::{Job, View};
 use crate::view::theme::Theme;
 
 const SPARK_MAX_COLUMNS: usize = 40;
@@ -33,22 +34,19 @@ pub fn draw(frame: &mut Frame, area: Rect, view: &View, theme: Theme) {
 }
 
 pub fn draw_tabs(frame: &mut Frame, area: Rect, view: &View, theme: Theme) {
-    let snapshot = &view.snapshot;
-    let mut line = Line::default();
-    for (index, tab) in Tab::ALL.into_iter().enumerate() {
-        let (name, number) = match tab {
-            Tab::Kernels => ("Kernels", Some(snapshot.kernels.len())),
-            Tab::Copies => ("Copies", Some(snapshot.copies.len())),
-            Tab::Modules => ("Modules", Some(snapshot.modules.len())),
-            Tab::Log => ("Log", None),
-        };
-        let number = number.map(|number| format!(" {number}")).unwrap_or_default();
-        let label = format!(" {} {name}{number} ", index + 1);
-        let style = if tab == view.tab { theme.badge() } else { theme.faint() };
-        line.push_span(Span::styled(label, style));
-        line.push_span(" ");
-    }
+    let long = tab_line(view, theme, Tab::title);
+    let line = if long.width() <= usize::from(area.width) { long } else { tab_line(view, theme, Tab::short_title) };
     line_at(frame, area, 0, &line);
+}
+
+fn tab_line(view: &View, theme: Theme, title: fn(Tab) -> &'static str) -> Line<'static> {
+    let mut line = Line::default();
+    for &tab in Tab::ALL {
+        let number = tab.count(view).map(|number| format!(" {number}")).unwrap_or_default();
+        let label = format!(" {} {}{number} ", tab.digit(), title(tab));
+        line.push_span(Span::styled(label, if tab == view.tab { theme.badge() } else { theme.faint() }));
+    }
+    line
 }
 
 /// For a window of a few lines: the state, the pace and the loss.

@@ -75,7 +75,7 @@ fn why_empty(view: &View) -> Vec<String> {
     }
     match (&view.job, view.snapshot.target.state.as_str()) {
         (Job::Ended(how), "waiting") => {
-            vec![format!("the job ended without using CUDA ({how})"), "its output is under 4".into()]
+            vec![format!("the job ended without using CUDA ({how})"), "its output is under 8".into()]
         }
         (_, "waiting") => one("waiting for the job to start CUDA"),
         (_, "off") => vec!["the tap is off".into(), view.snapshot.target.reason.clone()],

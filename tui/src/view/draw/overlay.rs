@@ -8,16 +8,18 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph};
 
 use crate::text;
-use crate::view::state::{Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::View;
 use crate::view::theme::Theme;
 
 const DETAIL_COLUMNS: u16 = 100;
 /// Border and padding, both sides.
 const FRAME_COLUMNS: u16 = 6;
 
-const HELP: [(&str, &str); 16] = [
-    ("1 2 3 4", "kernels, copies, modules, log"),
-    ("Tab ← →", "next and previous view"),
+const HELP: [(&str, &str); 19] = [
+    ("1 2 3 4", "kernels, streams over time, copies and memory, modules"),
+    ("5 6 7 8", "processes, in flight, what happened, the job's output"),
+    ("Tab h l ← →", "next and previous view"),
     ("↑ ↓ j k", "hold a row: it stays held as the order changes"),
     ("PgUp PgDn", "a page (^U ^D half of one)"),
     ("g G", "start and end; g lets go of the row"),
@@ -26,17 +28,20 @@ const HELP: [(&str, &str); 16] = [
     ("r", "reverse the order"),
     ("/", "show only what contains these letters"),
     ("space", "freeze the picture, go on"),
-    ("l", "the job's output"),
+    ("z Z + -", "streams: closer and farther"),
+    ("p . [ ] 0", "a recording: pause (space too), step, slower, faster, start"),
     ("q", "quit"),
     ("^C", "quit; to a job started here: interrupt it"),
     ("", ""),
+    ("*  ▲", "processes: the one that all views show (⏎ changes it); the slowest"),
     ("lost", "records that no reader gets, by reason; all others arrive"),
     ("busy", "share of the last second with a kernel running"),
 ];
 
 pub fn help(frame: &mut Frame, theme: Theme) {
-    let lines = HELP
-        .map(|(key, what)| Line::from(vec![Span::styled(text::pad(key, 11, false), theme.accent()), Span::raw(what)]));
+    let lines = HELP.map(|(key, what)| {
+        Line::from(vec![Span::styled(text::pad(theme.key(key), 11, false), theme.accent()), Span::raw(what)])
+    });
     popup(frame, theme, " keys ", lines.to_vec(), 74);
 }
 
@@ -59,7 +64,7 @@ pub fn detail(frame: &mut Frame, view: &View, theme: Theme) {
     match view.tab {
         Tab::Kernels => kernel(frame, &snapshot.kernels[row], theme),
         Tab::Modules => module(frame, &snapshot.modules[row], theme),
-        Tab::Copies | Tab::Log => {}
+        _ => {}
     }
 }
 

@@ -12,7 +12,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::draw;
 use crate::view::input;
 use crate::view::layout::Areas;
-use crate::view::state::{Job, Overlay, Tab, View};
+use crate::view::pages::Tab;
+use crate::view::state::{Job, Overlay, View};
 use crate::view::theme::Theme;
 
 const WEIRD: [&str; 9] = [
@@ -114,14 +115,14 @@ fn any_size_any_content() {
             let mut view = View::new(Job::Running);
             view.update(snapshot(number));
             press(&mut view, KeyCode::Char('j'), now);
-            for tab in Tab::ALL {
+            for &tab in Tab::ALL {
                 view.show(tab);
                 for overlay in [Overlay::None, Overlay::Help, Overlay::Detail, Overlay::Leave] {
                     view.overlay = overlay;
                     for (width, height) in
                         [(1, 1), (1, 60), (200, 1), (2, 2), (5, 3), (20, 5), (33, 7), (80, 24), (120, 30), (200, 60)]
                     {
-                        picture(&mut view, width, height, Theme { colored }, now);
+                        picture(&mut view, width, height, Theme::colored(colored), now);
                     }
                 }
             }
@@ -136,7 +137,7 @@ fn every_size_near_the_smallest() {
     view.update(snapshot(1_234_567_890));
     for width in 1..60 {
         for height in 1..20 {
-            picture(&mut view, width, height, Theme { colored: true }, now);
+            picture(&mut view, width, height, Theme::colored(true), now);
         }
     }
 }
@@ -149,7 +150,7 @@ fn loss_is_on_the_screen_at_any_size() {
     lossy.counts.lost[0].count = 17;
     view.update(lossy);
     for (width, height) in [(20, 5), (40, 8), (80, 24), (200, 60)] {
-        let picture = picture(&mut view, width, height, Theme { colored: false }, now).join("\n");
+        let picture = picture(&mut view, width, height, Theme::colored(false), now).join("\n");
         assert!(picture.contains("lost 17"), "{width}×{height}:\n{picture}");
     }
 }
@@ -160,7 +161,7 @@ fn the_fourth_line_tells_what_is_in_flight_and_notes_or_else_the_cost() {
     let mut view = View::new(Job::Foreign);
     let mut fourth = |snapshot: Snapshot| {
         view.update(snapshot);
-        picture(&mut view, 200, 30, Theme { colored: true }, now)[3].trim().to_owned()
+        picture(&mut view, 200, 30, Theme::colored(true), now)[3].trim().to_owned()
     };
     assert_eq!(fourth(Snapshot::default()), "");
     let overheads =
@@ -177,11 +178,48 @@ fn nothing_that_a_terminal_would_obey_is_drawn() {
     let now = Instant::now();
     let mut view = View::new(Job::Foreign);
     view.update(snapshot(5));
-    for tab in Tab::ALL {
+    for &tab in Tab::ALL {
         view.show(tab);
-        let picture = picture(&mut view, 200, 60, Theme { colored: true }, now).concat();
+        let picture = picture(&mut view, 200, 60, Theme::colored(true), now).concat();
         assert!(!picture.chars().any(char::is_control), "{picture:?}");
     }
+}
+
+#[test]
+fn ascii_is_all_there_is_where_it_is_all_there_may_be() {
+    let now = Instant::now();
+    let theme = Theme { ascii: true, ..Theme::colored(true) };
+    let mut view = View::new(Job::Running);
+    for number in [0, 1000, 12_345_678, 5_000_000_000] {
+        view.update(snapshot(number));
+        view.busy_history.extend([0.0, 0.1, 0.4, 0.7, 1.0]);
+        view.log = vec!["naïve 核 ██▏ step 1".into()];
+        for &tab in Tab::ALL {
+            view.show(tab);
+            press(&mut view, KeyCode::Char('j'), now);
+            for overlay in [Overlay::None, Overlay::Help, Overlay::Detail, Overlay::Leave] {
+                view.overlay = overlay;
+                for (width, height) in [(20, 5), (80, 24), (200, 60)] {
+                    let picture = picture(&mut view, width, height, theme, now);
+                    let strange = picture.iter().find(|line| !line.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+                    assert_eq!(strange, None, "{tab:?} {overlay:?} {width}×{height}");
+                }
+                view.overlay = Overlay::None;
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_have_names_in_ascii() {
+    let now = Instant::now();
+    let mut view = View::new(Job::Foreign);
+    let mut foot = |ascii| {
+        let theme = Theme { ascii, ..Theme::colored(false) };
+        picture(&mut view, 120, 24, theme, now).pop().unwrap()
+    };
+    assert!(foot(false).contains("⏎ detail"));
+    assert!(foot(true).contains("Enter detail"));
 }
 
 #[test]
