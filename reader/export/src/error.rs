@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum ExportError {
     #[error("{name:?} is no format of exports; there are {}", known())]
     UnknownFormat { name: String },
+    #[error("{format} cannot be written to the standard output; csv, json and pprof can")]
+    NoStream { format: &'static str },
     #[error("{name:?} is no table; there are {}", tables())]
     UnknownTable { name: String },
     #[error("{} is there already: give another name, or --force to replace it", path.display())]
@@ -20,6 +22,11 @@ pub enum ExportError {
 }
 
 impl ExportError {
+    /// Whoever read the output has seen enough.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, ExportError::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     pub(crate) fn nothing(recording: &Recording) -> ExportError {
         ExportError::Nothing { path: recording.dir().to_owned(), broken: recording.problems().len() }
     }

@@ -134,6 +134,26 @@ pub fn export(recording: &Recording, format: Format, out: &Path, options: &Optio
     }
 }
 
+/// Writes one `table` of `recording`, or its profile, to `out`, which errors call `as_path`.
+///
+/// # Errors
+/// The format takes a file or a folder, there is no such table, or `out` takes no more
+/// ([`ExportError::is_closed_pipe`]).
+pub fn export_to_stream(
+    recording: &Recording,
+    format: Format,
+    table: &str,
+    out: impl std::io::Write,
+    as_path: &Path,
+) -> Result<Exported, ExportError> {
+    match format {
+        Format::Csv => csv::to_stream(recording, table, out, as_path),
+        Format::Json => json::to_stream(recording, table, out, as_path),
+        Format::Pprof => pprof::to_stream(recording, out, as_path),
+        Format::Perfetto | Format::Chrome | Format::Parquet => Err(ExportError::NoStream { format: format.name() }),
+    }
+}
+
 fn has_no_event(recorded: &Recorded) -> bool {
     let mut stream = recorded.stream(ALL_KINDS);
     std::iter::from_fn(|| stream.next_block().map(|block| matches!(block, Block::Events(_)))).all(|is_event| !is_event)

@@ -41,24 +41,33 @@ impl<W: Write> Lines<W> for Csv<W> {
 
     fn begin(out: W, table: &Table) -> io::Result<Csv<W>> {
         let mut writer = ::csv::WriterBuilder::new().buffer_capacity(256 << 10).from_writer(out);
-        writer.write_record(table.columns.iter().map(|column| &column.name))?;
+        writer.write_record(table.columns.iter().map(|column| &column.name)).map_err(of_csv)?;
         Ok(Csv { writer, number: itoa::Buffer::new() })
     }
 
     fn row(&mut self, table: &Table, rows: &Rows, row: usize, texts: &Texts) -> io::Result<()> {
         for (column, cells) in table.columns.iter().zip(&rows.columns) {
-            match (cells.get(row), column.content) {
-                (None, _) => self.writer.write_field(b"")?,
-                (Some(number), Content::Text) => self.writer.write_field(texts.get(number))?,
-                (Some(number), Content::Wall) => self.writer.write_field(wall::iso8601(number))?,
-                (Some(number), Content::Flag) => self.writer.write_field(if number == 0 { "false" } else { "true" })?,
-                (Some(number), _) => self.writer.write_field(self.number.format(number))?,
-            }
+            let written = match (cells.get(row), column.content) {
+                (None, _) => self.writer.write_field(b""),
+                (Some(number), Content::Text) => self.writer.write_field(texts.get(number)),
+                (Some(number), Content::Wall) => self.writer.write_field(wall::iso8601(number)),
+                (Some(number), Content::Flag) => self.writer.write_field(if number == 0 { "false" } else { "true" }),
+                (Some(number), _) => self.writer.write_field(self.number.format(number)),
+            };
+            written.map_err(of_csv)?;
         }
-        Ok(self.writer.write_record(None::<&[u8]>)?)
+        self.writer.write_record(None::<&[u8]>).map_err(of_csv)
     }
 
     fn finish(self) -> io::Result<W> {
         self.writer.into_inner().map_err(::csv::IntoInnerError::into_error)
+    }
+}
+
+/// The error of the output itself, where it is one: a closed pipe has to be known as such.
+fn of_csv(error: ::csv::Error) -> io::Error {
+    match error.into_kind() {
+        ::csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
     }
 }

@@ -19,8 +19,6 @@ use std::sync::Arc;
 const ROW_GROUP_ROWS: usize = 128 << 10;
 /// A dictionary of names may grow so far; beyond it each row would carry its name in full, which may have 500 KB.
 const NAMES_MAX_BYTES: usize = 512 << 20;
-/// In the folders' names, and so not in the files.
-const PARTITIONS: [&str; 2] = ["host", "rank"];
 
 pub struct TableFile {
     writer: SerializedFileWriter<Output>,
@@ -32,8 +30,6 @@ pub struct TableFile {
 
 /// A column's values of the row group to come.
 struct Gathered {
-    /// Of the table.
-    at: usize,
     values: Values,
     /// 1 for each row that has a value, 0 for others; nothing where all have one.
     levels: Vec<i16>,
@@ -50,11 +46,10 @@ enum Values {
 impl TableFile {
     pub fn create(output: Output, table: &Table, process: &Process) -> Result<TableFile, ExportError> {
         let path = output.path().to_owned();
-        let in_file = || table.columns.iter().enumerate().filter(|(_, column)| is_in_file(column));
-        let schema = schema(table, in_file().map(|(_, column)| column)).map_err(of_parquet(&path))?;
+        let schema = schema(table).map_err(of_parquet(&path))?;
         let properties = Arc::new(properties(table, process));
         let writer = SerializedFileWriter::new(output, schema, properties).map_err(of_parquet(&path))?;
-        let columns = in_file().map(|(at, column)| Gathered::new(at, column)).collect();
+        let columns = table.columns.iter().map(Gathered::new).collect();
         Ok(TableFile { writer, path, columns, rows: 0, texts: Vec::new() })
     }
 
@@ -65,8 +60,8 @@ impl TableFile {
     pub fn take(&mut self, rows: &Rows, texts: &Texts) -> Result<(), ExportError> {
         let known = self.texts.len() as u64;
         self.texts.extend((known..texts.len() as u64).map(|text| ByteArray::from(texts.get(text).as_bytes().to_vec())));
-        for column in &mut self.columns {
-            column.take(&rows.columns[column.at], &self.texts);
+        for (column, cells) in self.columns.iter_mut().zip(&rows.columns) {
+            column.take(cells, &self.texts);
         }
         self.rows += rows.len();
         if self.rows >= ROW_GROUP_ROWS { self.write_row_group() } else { Ok(()) }
@@ -99,14 +94,14 @@ fn write_row_group(writer: &mut SerializedFileWriter<Output>, columns: &mut [Gat
 }
 
 impl Gathered {
-    fn new(at: usize, column: &Column) -> Gathered {
+    fn new(column: &Column) -> Gathered {
         let values = match physical(column.content) {
             Physical::INT64 => Values::Int64(Vec::new()),
             Physical::INT32 => Values::Int32(Vec::new()),
             Physical::BOOLEAN => Values::Bool(Vec::new()),
             _ => Values::Text(Vec::new()),
         };
-        Gathered { at, values, levels: Vec::new(), nullable: column.nullable }
+        Gathered { values, levels: Vec::new(), nullable: column.nullable }
     }
 
     fn take(&mut self, cells: &Cells, texts: &[ByteArray]) {
@@ -164,10 +159,6 @@ fn extend<T>(values: &mut Vec<T>, cells: &Cells, of: impl Fn(u64) -> T) {
     }
 }
 
-fn is_in_file(column: &Column) -> bool {
-    !PARTITIONS.contains(&column.name.as_str())
-}
-
 fn physical(content: Content) -> Physical {
     match content {
         Content::Time | Content::Wall | Content::Quantity | Content::Wide => Physical::INT64,
@@ -187,7 +178,7 @@ fn logical(content: Content) -> Option<LogicalType> {
     }
 }
 
-fn schema<'a>(table: &Table, columns: impl Iterator<Item = &'a Column>) -> Result<TypePtr, ParquetError> {
+fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
     let field = |column: &Column| {
         Type::primitive_type_builder(&column.name, physical(column.content))
             .with_repetition(if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED })
@@ -195,7 +186,7 @@ fn schema<'a>(table: &Table, columns: impl Iterator<Item = &'a Column>) -> Resul
             .build()
             .map(Arc::new)
     };
-    let fields = columns.map(field).collect::<Result<Vec<_>, _>>()?;
+    let fields = table.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
     Type::group_type_builder(table.name).with_fields(fields).build().map(Arc::new)
 }
 

@@ -1,13 +1,14 @@
 //! Parquet: a folder for each table, which DuckDB, Spark, pandas and others read as one dataset.
 //!
 //! ```text
-//! OUT/kernels/host=node-a/rank=3/pid-4003-NONCE-BEGAN.parquet
+//! OUT/kernels/node-a.rank-3.pid-4003-NONCE-BEGAN.parquet
 //! ```
-//! Host and rank are Hive's partitions, so they are no columns of the files. A file's name says which process it is of and
-//! when its recording began: exports of several machines, or of one process at several times, can be copied into one folder.
+//! A file's name says which process it is of and when its recording began: exports of several machines, or of one process at
+//! several times, can be copied into one folder. Host and rank are columns: as partitions in the names of folders their types
+//! are guessed, and pyarrow and pandas refuse a dataset in which nobody has a rank.
 
 mod file;
-mod partition;
+mod names;
 
 use crate::folder::Folder;
 use crate::table::{Rows, Selection, Table, Texts, walk};
@@ -73,9 +74,9 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn output(&self, table: &Table) -> Result<Output, ExportError> {
-        let folder = partition::folder(&self.root.join(table.name), self.process);
+        let folder = self.root.join(table.name);
         std::fs::create_dir_all(&folder).map_err(ExportError::file("make", &folder))?;
-        let name = partition::file_name(self.process);
+        let name = names::file_name(self.process);
         // Two processes whose recordings say that they are the same one each get a file.
         let path = (1..)
             .map(|copy: u32| if copy == 1 { name.clone() } else { format!("{name}-{copy}") })

@@ -91,7 +91,7 @@ mod tests {
     fn bytes_of(text: &str) -> Vec<u8> {
         let (mut bytes, mut rest) = (Vec::new(), text);
         while let Some(at) = rest.find('\\') {
-            bytes.extend(rest[..at].as_bytes());
+            bytes.extend(&rest.as_bytes()[..at]);
             let escape = &rest[at + 1..];
             let length = match escape.strip_prefix('x') {
                 Some(digits) => {
