@@ -17,7 +17,7 @@ const NOTES_MAX: usize = 20;
 pub fn run(arguments: &Export) -> Result<ExitCode> {
     let recording = Recording::open(&arguments.recording)?;
     let out = arguments.output.clone().unwrap_or_else(|| PathBuf::from(arguments.to.default_name()));
-    let options = Options { overwrite: arguments.force, ..Options::default() };
+    let options = Options { overwrite: arguments.force };
     let exported = export(&recording, arguments.to, &out, &options)?;
     for note in exported.notes.iter().take(NOTES_MAX) {
         remark(note);
