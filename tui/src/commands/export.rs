@@ -20,7 +20,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode> {
     if out == Path::new("-") {
         return to_stdout(&recording, arguments);
     }
-    let options = Options { overwrite: arguments.force, ..Options::default() };
+    let options = Options { overwrite: arguments.force };
     let exported = export(&recording, arguments.to, &out, &options)?;
     tell(&exported.notes);
     print(&in_words(&exported, &out, arguments.to))?;

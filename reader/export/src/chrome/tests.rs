@@ -91,7 +91,7 @@ fn hostile_names_are_json() {
     let dir = tempfile::tempdir().unwrap();
     let (recording, out) = (dir.path().join("recording"), dir.path().join("out.json"));
     Sample { kernels: 450, processes: 1, hostile: true, ..Sample::default() }.write(&recording).unwrap();
-    assert_eq!(export(&recording, &out).unwrap().files, [out.clone()]);
+    assert_eq!(export(&recording, &out).unwrap().files, std::slice::from_ref(&out));
     let (text, trace) = read(&out);
     assert!(text.is_ascii());
     let names: HashSet<&str> =

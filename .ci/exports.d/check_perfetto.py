@@ -182,7 +182,7 @@ def compare(seen, process, events):
     near(integral(copies), sum(one["bytes"] for one in events["memcpy"]), "copied bytes")
     [memory] = curve(seen, pid, "memory in use")
     signed = sum(one["bytes"] * (1 if one["operation"] == 1 else -1) for one in events["memory"])
-    near(memory[-1][1], signed, "memory in use")
+    assert memory[-1][1] == signed, ("memory in use", memory[-1], signed)
     return len(kernels)
 
 
