@@ -112,14 +112,14 @@ fn all_taps_of_the_machine_are_recorded_as_they_come_and_go() {
     let mut command = gputap();
     command.args(["record", "--all", "-o", dir.to_str().unwrap()]).stderr(Stdio::piped());
     let recorder = command.spawn().unwrap();
-    let has = |pid: &str| {
+    let has = |pid: u32| {
         let index = index(&dir).unwrap_or_default();
         let processes = index["processes"].as_array().cloned().unwrap_or_default();
-        processes.iter().any(|one| one["process"]["pid"].to_string() == *pid && number(&one["events"]) > 0)
+        processes.iter().any(|one| one["process"]["pid"] == pid && number(&one["events"]) > 0)
     };
-    eventually("the first", || has(&first.pid()));
+    eventually("the first", || has(first.child.id()));
     let second = TappedJob::start();
-    eventually("the second", || has(&second.pid()));
+    eventually("the second", || has(second.child.id()));
     drop(first);
     kill_process(Pid::from_raw(recorder.id() as i32).unwrap(), Signal::INT).unwrap();
     let output = recorder.wait_with_output().unwrap();
