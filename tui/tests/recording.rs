@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -111,14 +112,14 @@ fn all_taps_of_the_machine_are_recorded_as_they_come_and_go() {
     let mut command = gputap();
     command.args(["record", "--all", "-o", dir.to_str().unwrap()]).stderr(Stdio::piped());
     let recorder = command.spawn().unwrap();
-    let has = |pid: &str| {
+    let has = |pid: u32| {
         let index = index(&dir).unwrap_or_default();
         let processes = index["processes"].as_array().cloned().unwrap_or_default();
-        processes.iter().any(|one| one["process"]["pid"].to_string() == *pid && number(&one["events"]) > 0)
+        processes.iter().any(|one| one["process"]["pid"] == pid && number(&one["events"]) > 0)
     };
-    eventually("the first", || has(&first.pid()));
+    eventually("the first", || has(first.child.id()));
     let second = TappedJob::start();
-    eventually("the second", || has(&second.pid()));
+    eventually("the second", || has(second.child.id()));
     drop(first);
     kill_process(Pid::from_raw(recorder.id() as i32).unwrap(), Signal::INT).unwrap();
     let output = recorder.wait_with_output().unwrap();
@@ -289,6 +290,33 @@ fn a_recorder_without_room_says_so_and_the_job_goes_on() {
     assert!(words.contains("the recording ends here") && words.contains("ulimit -f"), "{words}");
     assert!(index(&dir).is_some_and(|index| index["complete"] == false && index["failure"].is_string()));
     assert!(read(&dir)[0].events > 0);
+}
+
+/// It is stopped for as long as it takes the job to go round its lanes.
+#[test]
+fn a_recorder_that_cannot_keep_up_says_how_much_it_missed() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("run");
+    let line = job(&["seconds=600", "threads=2", "kernels_per_second=200000"]);
+    let mut command = record(&["-o", dir.to_str().unwrap()], &line);
+    let mut recorder = command.env("GPUTAP_LANE_MB", "1").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("events", || index(&dir).is_some_and(|index| number(&index["processes"][0]["events"]) > 0));
+    let pid = number(&index(&dir).unwrap()["processes"][0]["process"]["pid"]) as u32;
+    let segment = Attached::open(&discover::find(pid).unwrap()).unwrap();
+    let itself = Pid::from_raw(recorder.id() as i32).unwrap();
+    kill_process(itself, Signal::STOP).unwrap();
+    let until = segment.counters().attempted + 100_000;
+    eventually("many more records", || segment.counters().attempted > until);
+    kill_process(itself, Signal::CONT).unwrap();
+    let mut words = BufReader::new(recorder.stderr.take().unwrap()).lines();
+    let told =
+        words.find(|line| line.as_ref().is_ok_and(|line| line.contains("cannot keep up"))).expect("a remark").unwrap();
+    assert!(told.contains("records were overwritten"), "{told}");
+    kill_process(itself, Signal::TERM).unwrap();
+    // To its end: nobody to read its words would end it otherwise.
+    words.for_each(drop);
+    recorder.wait().unwrap();
+    adds_up(&dir);
 }
 
 #[test]

@@ -238,6 +238,39 @@ fn age_removes_until_all_is_to_be_kept() {
 }
 
 #[test]
+fn what_was_kept_stays_when_age_counts_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { segment_ns: SECOND_NS, keep_ns: 3 * SECOND_NS, block_ns: 0, ..Limits::default() };
+    let mut writer = Writer::create(&dir.path().join("pid-1"), process(1), limits, 0).unwrap();
+    let write = |writer: &mut Writer, seconds: std::ops::Range<u64>| {
+        for second in seconds {
+            writer.event(&copy(second)).unwrap();
+            writer.tick(second * SECOND_NS).unwrap();
+        }
+    };
+    write(&mut writer, 0..20);
+    writer.keep_all();
+    write(&mut writer, 20..25);
+    writer.keep_last(3 * SECOND_NS).unwrap();
+    write(&mut writer, 25..60);
+    assert!(writer.oldest_ended_ns().is_some_and(|ended_ns| ended_ns <= 17 * SECOND_NS));
+    writer.remove_oldest().unwrap();
+    assert_eq!(writer.segments().iter().map(|segment| segment.bytes).sum::<u64>(), writer.written().bytes);
+    writer.finish(done()).unwrap();
+    let seconds: Vec<u64> = read_all(dir.path())
+        .events
+        .iter()
+        .map(|event| match event {
+            Event::Memcpy(copy) => copy.start_ns,
+            _ => unreachable!("only copies were written"),
+        })
+        .collect();
+    let kept = |range: std::ops::Range<u64>| range.into_iter().filter(|second| seconds.contains(second)).count();
+    assert_eq!(kept(18..25), 7, "what was kept: {seconds:?}");
+    assert_eq!((kept(0..14), kept(26..54), kept(58..60)), (0, 0, 2), "{seconds:?}");
+}
+
+#[test]
 fn kinds_and_times_choose_blocks() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(dir.path(), Limits::default());

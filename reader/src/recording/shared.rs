@@ -87,10 +87,11 @@ impl Shared {
     }
 
     pub fn begin(&mut self, row: usize) -> Result<&mut Row, RecordError> {
-        let limits = self.limits();
-        let row = &mut self.rows[row];
-        row.begin(limits, self.now.monotonic_ns)?;
-        Ok(row)
+        if !self.rows[row].has_begun() {
+            let limits = self.limits();
+            self.rows[row].begin(limits, self.now.monotonic_ns)?;
+        }
+        Ok(&mut self.rows[row])
     }
 
     pub fn event(&mut self, row: usize, event: &Event) -> Result<(), RecordError> {

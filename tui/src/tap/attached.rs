@@ -79,8 +79,8 @@ impl Attached {
 }
 
 impl Source for Attached {
-    /// An error is the recording's, which ends with it; what was read is counted all the same, and a later step goes on
-    /// without recording.
+    /// An error is the recording's, which takes nothing more after it; what was read is counted all the same, and later
+    /// steps go on.
     fn step(&mut self) -> Result<bool> {
         let until = Instant::now() + STEP_MAX;
         loop {
@@ -97,10 +97,7 @@ impl Source for Attached {
                 self.progress = progress;
                 self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.keep(now, session))
             });
-            if let Err(error) = kept {
-                self.recorder = None;
-                return Err(error.into());
-            }
+            kept?;
             if !self.progress.more || Instant::now() >= until {
                 return Ok(self.progress.more);
             }

@@ -11,7 +11,7 @@ use batches::Batches;
 use gputap_ringbuf::event::{Event, NO_NAME};
 use segment::Segment;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use syncing::Syncing;
 
@@ -83,7 +83,7 @@ pub struct Writer {
     finished: VecDeque<Finished>,
     /// All names so far: each segment has those that it refers to.
     names: HashMap<u32, (u8, Box<[u8]>)>,
-    in_segment: HashSet<u32>,
+    in_segment: Ids,
     modules: HashMap<u32, Module>,
     batches: Batches,
     status: Option<Status>,
@@ -92,6 +92,30 @@ pub struct Writer {
     now_ns: u64,
     block: Vec<u8>,
     payload: Vec<u8>,
+}
+
+/// Ids of names, a bit each: they are slots of a store, and asked for with each event.
+#[derive(Default)]
+struct Ids {
+    words: Vec<u64>,
+}
+
+impl Ids {
+    fn contains(&self, id: u32) -> bool {
+        self.words.get(id as usize / 64).is_some_and(|word| word >> (id % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, id: u32) {
+        let at = id as usize / 64;
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        self.words[at] |= 1 << (id % 64);
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+    }
 }
 
 const KERNEL_NAME: u8 = 1;
@@ -112,7 +136,7 @@ impl Writer {
             next_number: 1,
             finished: VecDeque::new(),
             names: HashMap::new(),
-            in_segment: HashSet::new(),
+            in_segment: Ids::default(),
             modules: HashMap::new(),
             batches: Batches::default(),
             status: None,
@@ -149,7 +173,8 @@ impl Writer {
     /// A block could not be written.
     pub fn event(&mut self, event: &Event) -> Result<(), WriteError> {
         for id in event.names() {
-            if id != NO_NAME && self.names.contains_key(&id) && self.in_segment.insert(id) {
+            if id != NO_NAME && !self.in_segment.contains(id) && self.names.contains_key(&id) {
+                self.in_segment.add(id);
                 self.batches.names.push(id);
             }
         }
