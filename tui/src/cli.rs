@@ -516,7 +516,9 @@ mod tests {
         assert!(parse("gputap top -p 12").is_ok());
         assert!(parse("gputap top -- prog").is_ok());
         assert!(parse("gputap top -p 12 -- prog").is_err());
-        assert!(parse("gputap top prog").is_err(), "a forgotten -- is an error, not another target");
+        assert!(parse("gputap top run1").is_ok(), "a recording");
+        assert!(parse("gputap top run1 -p 12").is_err());
+        assert!(parse("gputap top run1 -- prog").is_err());
     }
 
     #[test]

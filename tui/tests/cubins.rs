@@ -19,9 +19,9 @@ fn folder() -> tempfile::TempDir {
         "local_bytes": 384, "stack_bytes": null});
     let entry = json!({"file": keep(folder.path(), LINES), "size_bytes": LINES.len(), "loads": 2,
         "crc32": crc32(LINES), "cupti_crc": 0xabcd, "cupti_crc_reason": "", "architecture": "sm_90", "line_info": true,
-        "parse_error": "", "function_count": 2, "functions": [], "kernels": [kernel], "first_load_ns": 1_000_000});
+        "parse_error": "", "function_count": 2, "functions": [], "kernels": [kernel], "loaded_by": [{"first_load_ns": 1_000_000}]});
     let other = json!({"file": null, "size_bytes": 9, "loads": 1, "crc32": 7, "cupti_crc": 0xabcd,
-        "first_load_ns": 3_000_000, "parse_error": "cut off"});
+        "loaded_by": [{"first_load_ns": 3_000_000}], "parse_error": "cut off"});
     fs::write(folder.path().join("index.json"), json!({"cubins": [entry, other]}).to_string()).expect("room");
     keep(folder.path(), PLAIN);
     folder
