@@ -181,7 +181,8 @@ fn a_gpu_that_rests_is_a_trigger() {
     let dir = base.path().join("run");
     let job = TappedJob::start();
     let mut command = gputap();
-    let arguments = ["record", "--trigger", "idle>200ms", "--once", "--after", "10ms", "-p", &job.pid(), "-o"];
+    let arguments =
+        ["record", "--trigger", "idle>200ms", "--once", "--after", "10ms", "-d", "60", "-p", &job.pid(), "-o"];
     let recorder = command.args(arguments).arg(&dir).stderr(Stdio::piped()).spawn().unwrap();
     eventually("events", || index(&dir).is_some_and(|index| number(&index["processes"][0]["events"]) > 0));
     let pid = Pid::from_raw(job.child.id() as i32).unwrap();
