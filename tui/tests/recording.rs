@@ -181,7 +181,8 @@ fn a_gpu_that_rests_is_a_trigger() {
     let dir = base.path().join("run");
     let job = TappedJob::start();
     let mut command = gputap();
-    let arguments = ["record", "--trigger", "idle>200ms", "--once", "--after", "10ms", "-p", &job.pid(), "-o"];
+    let arguments =
+        ["record", "--trigger", "idle>200ms", "--once", "--after", "10ms", "-d", "60", "-p", &job.pid(), "-o"];
     let recorder = command.args(arguments).arg(&dir).stderr(Stdio::piped()).spawn().unwrap();
     eventually("events", || index(&dir).is_some_and(|index| number(&index["processes"][0]["events"]) > 0));
     let pid = Pid::from_raw(job.child.id() as i32).unwrap();
@@ -297,7 +298,7 @@ fn a_recorder_without_room_says_so_and_the_job_goes_on() {
 fn a_recorder_that_cannot_keep_up_says_how_much_it_missed() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("run");
-    let line = job(&["seconds=600", "threads=2", "kernels_per_second=200000"]);
+    let line = job(&["seconds=60", "threads=2", "kernels_per_second=200000"]);
     let mut command = record(&["-o", dir.to_str().unwrap()], &line);
     let mut recorder = command.env("GPUTAP_LANE_MB", "1").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("events", || index(&dir).is_some_and(|index| number(&index["processes"][0]["events"]) > 0));
