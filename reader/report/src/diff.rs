@@ -97,7 +97,7 @@ impl Diff {
         }
     }
 
-    /// Fails where the total time, or that of a call of a kernel with more than [`GATE_SHARE`] of it, is longer by more than
+    /// Fails where the total time, or that of a call of a kernel with more than `GATE_SHARE` of it, is longer by more than
     /// `fail_over` (0.05 for 5 %).
     pub fn gate(&self, fail_over: f64) -> Gate {
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
