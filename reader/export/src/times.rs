@@ -1,5 +1,6 @@
 //! Where an event lies in time, if it can be believed, and what time that is on the wall.
 
+use gputap_reader::model::Timing;
 use gputap_recording::{Block, Clock, Recorded};
 use gputap_ringbuf::event::Event;
 
@@ -13,20 +14,10 @@ pub struct Span {
 impl Span {
     /// None where a time is 0 or the end comes before the start, which is counted and never drawn.
     pub fn of(event: &Event) -> Option<Span> {
-        let (start_ns, end_ns) = match event {
-            Event::Kernel(kernel) => (kernel.start_ns, kernel.end_ns),
-            Event::Memcpy(copy) => (copy.start_ns, copy.end_ns),
-            Event::Memset(memset) => (memset.start_ns, memset.end_ns),
-            Event::Sync(sync) => (sync.start_ns, sync.end_ns),
-            Event::Graph(graph) => (graph.start_ns, graph.end_ns),
-            Event::Overhead(overhead) => (overhead.start_ns, overhead.end_ns),
-            Event::Runtime(call) | Event::Driver(call) => (call.start_ns, call.end_ns),
-            Event::Memory(memory) => (memory.time_ns, memory.time_ns),
-            Event::Pool(pool) => (pool.time_ns, pool.time_ns),
-            Event::Marker(marker) => (marker.time_ns, marker.time_ns),
-            Event::Launch(launch) => (launch.time_ns, launch.time_ns),
-        };
-        (start_ns > 0 && end_ns >= start_ns).then_some(Span { start_ns, end_ns })
+        match Timing::of(event) {
+            Timing::Good { start_ns, end_ns } => Some(Span { start_ns, end_ns }),
+            Timing::Flagged(_) => None,
+        }
     }
 }
 

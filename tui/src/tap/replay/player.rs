@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use gputap_reader::clock::Now;
-use gputap_reader::model::Model;
 use gputap_reader::model::snapshot::{Clock, ClockPoint, Counts, Lost, ModuleCounts, ModuleRow, Snapshot, Target};
+use gputap_reader::model::{Model, Timing};
 use gputap_reader::symbols::{Cubin, demangle};
 use gputap_recording::{Block, Module, Recorded, Status, Stream};
 use gputap_ringbuf::event::{ALL_KINDS, Event, EventKind, NO_NAME};
@@ -308,29 +308,15 @@ fn extent(recorded: &Recorded) -> (u64, u64) {
 
 /// Start and end, where both can be believed.
 fn good_times(event: &Event) -> Option<(u64, u64)> {
-    let (start_ns, end_ns) = times(event);
-    (start_ns > 0 && end_ns >= start_ns).then_some((start_ns, end_ns))
+    match Timing::of(event) {
+        Timing::Good { start_ns, end_ns } => Some((start_ns, end_ns)),
+        Timing::Flagged(_) => None,
+    }
 }
 
 /// When it is known: at its end. What has no time that can be right is known at once.
 fn due_ns(event: &Event) -> u64 {
     good_times(event).map_or(0, |(_, end_ns)| end_ns)
-}
-
-fn times(event: &Event) -> (u64, u64) {
-    match event {
-        Event::Kernel(kernel) => (kernel.start_ns, kernel.end_ns),
-        Event::Memcpy(copy) => (copy.start_ns, copy.end_ns),
-        Event::Memset(memset) => (memset.start_ns, memset.end_ns),
-        Event::Sync(sync) => (sync.start_ns, sync.end_ns),
-        Event::Graph(graph) => (graph.start_ns, graph.end_ns),
-        Event::Overhead(overhead) => (overhead.start_ns, overhead.end_ns),
-        Event::Runtime(call) | Event::Driver(call) => (call.start_ns, call.end_ns),
-        Event::Memory(memory) => (memory.time_ns, memory.time_ns),
-        Event::Pool(pool) => (pool.time_ns, pool.time_ns),
-        Event::Marker(marker) => (marker.time_ns, marker.time_ns),
-        Event::Launch(launch) => (launch.time_ns, launch.time_ns),
-    }
 }
 
 fn row(module: &Module, cubins: &Path) -> ModuleRow {
